@@ -36,9 +36,13 @@ from .panel import Panel, ticks_per_day
 
 Array = np.ndarray[Any, Any]
 
-READINGS = 40_000  # of a trial
+READINGS = (
+    40_000,
+    200_000,
+)  # of a trial: at least, and where a fortieth of what is asked for is more, at most
 FEWEST_TICKS = 240
 MOST_PLACES = 100_000  # of a window that is tried; beyond, its cost is proportional
+MOST_SCORES = 1_000_000  # of all windows that are tried: more than a cache holds
 REPEATS = 2
 OUTPUTS = 2 * (6 * 8 + 2)  # bytes of verdicts for each reading: in blocks, and put together
 WINDOW = 22  # bytes of the window for each training reading: in order of time, and sorted
@@ -124,7 +128,8 @@ def _trial_sizes(sizes: Sizes) -> list[tuple[int, int]]:
     """(sensors, times): two lengths, and for many sensors one of them again with twice as many."""
     few = imputation.JOINTLY_UP_TO + 10
     sensors = min(sizes.sensors, few)
-    long = max(FEWEST_TICKS, min(sizes.times, READINGS // sensors))
+    readings = int(np.clip(sizes.sensors * sizes.times // 40, *READINGS))
+    long = max(FEWEST_TICKS, min(sizes.times, readings // sensors))
     short = max(FEWEST_TICKS // 2, long // 3)
     third = [(2 * few, short)] if sizes.sensors > few else []
     return [(sensors, short), (sensors, long), *third]
@@ -225,37 +230,52 @@ def _judging(trial: _Trial, sizes: Sizes) -> tuple[float, float, float]:
         short, long = _fastest(lambda: detector.detect(third)), _fastest(lambda: detector.detect(later))
         stream = detector.stream()
         ticks = [_seconds(lambda t=t: stream.update(later.times[t], later.values[t])) for t in range(30)]  # type: ignore[misc]
-    per_reading = max(long - short, 0.1 * long) / (trial.sensors * (later.n_times - third.n_times))
-    longer = _rank_seconds(detector, sizes.times) - _rank_seconds(detector, trial.times)
-    longer += _centre_seconds(detector, sizes.times) - _centre_seconds(detector, trial.times)
-    per_reading += max(longer, 0.0)
-    tick = (
-        float(np.median(ticks))
-        + per_reading * (sizes.sensors - trial.sensors)
-        + max(longer, 0.0) * trial.sensors
+    n_short, n_long = trial.sensors * third.n_times, trial.sensors * later.n_times
+    per_reading = max((long - short) / (n_long - n_short), 0.5 * long / n_long)
+    centre = _longer(_centre_seconds, detector, trial, sizes)
+    per_reading += centre + _longer(_rank_seconds, detector, trial, sizes)
+    each = (
+        float(np.median(ticks)) / trial.sensors + centre + _longer(_tick_rank_seconds, detector, trial, sizes)
     )
-    return per_reading, max(short - per_reading * trial.sensors * third.n_times, 0.0), tick
+    more = per_reading * max(sizes.sensors - trial.sensors, 0)
+    return per_reading, max(short - per_reading * n_short, 0.0), max(each * trial.sensors + more, 0.0)
 
 
-def _rank_seconds(detector: ECAD, places: int) -> float:
+def _longer(seconds: Callable[[ECAD, int, int], float], detector: ECAD, trial: _Trial, sizes: Sizes) -> float:
+    """What a reading takes more among as many past ones as there will be than among those of the trial."""
+    return max(
+        seconds(detector, sizes.times, sizes.sensors) - seconds(detector, trial.times, trial.sensors), 0.0
+    )
+
+
+def _rank_seconds(detector: ECAD, places: int, n_sensors: int, at_once: int = 50) -> float:
     """Seconds to rank a score in a window of so many places, and to enter it."""
     reference = detector.model_.reference
     if reference.kind != "window" or reference.pool != "sensor":
         return 0.0
-    tried, n_sensors, n_ticks = min(places, MOST_PLACES), 4, 200
+    tried, n_ticks = min(places, MOST_PLACES), 50
+    n_sensors = int(np.clip(MOST_SCORES // tried, 2, n_sensors + 1))
     scores = np.random.default_rng(0).exponential(size=(tried + n_ticks, n_sensors))
     classes = np.zeros(scores.shape, dtype=np.uint8)
     window = pvalues.open_window(
         scores[:tried], classes[:tried], np.arange(tried), tried, reference, None, None
     )
     ones, order = np.ones(n_sensors), np.arange(n_sensors)[:, None]
-    seconds = _seconds(
-        lambda: pvalues.rank(scores[tried:], classes[tried:], window, reference, 1e-9 * ones, ones, order)
-    )
-    return seconds / (n_sensors * n_ticks) * (places / tried)
+
+    def rank() -> None:
+        for first in range(tried, tried + n_ticks, at_once):
+            part = slice(first, first + at_once)
+            pvalues.rank(scores[part], classes[part], window, reference, 1e-9 * ones, ones, order)
+
+    return _seconds(rank) / (n_sensors * n_ticks) * (places / tried)
 
 
-def _centre_seconds(detector: ECAD, n_predictors: int) -> float:
+def _tick_rank_seconds(detector: ECAD, places: int, n_sensors: int) -> float:
+    """The same tick by tick, as a stream does: no window of a sensor stays in the cache until its next score."""
+    return _rank_seconds(detector, places, n_sensors, 1)
+
+
+def _centre_seconds(detector: ECAD, n_predictors: int, n_sensors: int) -> float:
     """Seconds for the quantile centre of a reading among so many leave-one-out predictors."""
     if detector.centre != "quantile":
         return 0.0
