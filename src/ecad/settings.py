@@ -35,7 +35,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("calendar", "auto", 'time of day and week as features: True, False, or "auto" (where the panel has a clock)'),
     Setting("season", "auto", 'usual level and spread by hour: "week" (from 3 weeks of training), "day" (from 3 days), "auto" or None'),
     Setting("same_tick", False, "whether the neighbours' readings of the judged tick are features"),
-    Setting("scale", "sensor", 'readings in units of each sensor\'s own spread ("sensor"), or as they are (None)'),
+    Setting("scale", "sensor", 'features and targets as deviations from the usual level in units of the sensor\'s spread ("sensor"), or readings as they are (None)'),
     Setting("impute", "gaussian", 'how holes are filled for features: "gaussian", "seasonal", "iterative", "keep" (regressors that take NaN) or None'),
     Setting("train_on", "observed", 'targets and calibration scores: "observed" readings only, or "all" (filled ones too, the paper\'s way)'),
     Setting("silent_after", "auto", "ticks after which a silent neighbour gets a stand-in; \"auto\": one day; None: never"),

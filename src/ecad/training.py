@@ -88,6 +88,10 @@ def train(plan: Any, panel: Panel, imputer_options: dict[str, Any] | None = None
 
 
 def _train(plan: Any, panel: Panel, imputer_options: dict[str, Any]) -> Trained:
+    if isinstance(plan.regressor, str) and plan.regressor == "lstm":
+        raise SettingError(
+            'regressor="lstm" is not part of this version: use "ridge" or any scikit-learn regressor.'
+        )
     seed = seed_of(plan.random_state)
     prepared = _prepare(plan, panel, seed, imputer_options)
     targets = _targets(prepared)
@@ -313,10 +317,6 @@ def _fit_members(prepared: _Prepared, ticks: Array, targets: Array, in_bag: Arra
     group, names = _groups(prepared)
     _require_rows(prepared, group, names, targets, in_bag)
     regressor = prepared.plan.regressor
-    if regressor == "lstm":
-        raise SettingError(
-            'regressor="lstm" is not part of this version: use "ridge" or any scikit-learn regressor.'
-        )
     strength = strength_of(regressor)
     if strength is not None:
         if prepared.plan.impute == "keep":
@@ -351,7 +351,9 @@ def _fit_ridge(
     strength: float,
 ) -> Members:
     blocks = prepared.blocks(ticks, len(names))
-    sample = prepared.design(ticks[:: max(1, len(ticks) // 8)])
+    # eight ticks here and there, each on its own: together they would span, and so make, all of training
+    some = range(0, len(ticks), max(1, len(ticks) // 8))
+    sample = np.concatenate([prepared.design(ticks[i : i + 1]) for i in some])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         shift = np.nan_to_num(np.nanmean(sample.reshape(-1, sample.shape[2]), axis=0)).astype(np.float64)
