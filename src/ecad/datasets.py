@@ -20,7 +20,6 @@ from itertools import cycle
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import lfilter
 from scipy.sparse import coo_array, csr_array, diags_array, eye_array
 from scipy.spatial import Delaunay, cKDTree
 
@@ -379,6 +378,8 @@ def _autoregress(white: Floats, autocorrelation: float, state: Floats | None = N
     gain = np.sqrt(1.0 - autocorrelation**2)
     if state is None:
         state = (1.0 - gain) * white[:1]
+    from scipy.signal import lfilter  # a second of imports that only simulation needs
+
     error, state = lfilter([gain], [1.0, -autocorrelation], white, axis=0, zi=state)
     return np.asarray(error), np.asarray(state)
 
