@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterable, Sequence
+from statistics import median
 
 import numpy as np
 
@@ -107,7 +108,7 @@ def hour_of_phase(step_seconds: float, season: str | None) -> np.ndarray:
 def shrunk(values: Sequence[float], towards: float) -> float:
     """The median of the values, drawn towards a coarser level that counts for two readings."""
     n = len(values)
-    return towards if n == 0 else towards + n / (n + 2.0) * (float(np.median(values)) - towards)
+    return towards if n == 0 else towards + n / (n + 2.0) * (median(values) - towards)
 
 
 def kind_of_day(phase: int, width: int, season: str | None) -> int:
@@ -128,18 +129,19 @@ def seasonal_level(
     The median of the phase, drawn towards the level of its hour on days of its kind, that towards the hour of any
     day, that towards the sensor's median; a sensor without a reading here has the level `fallback` (K,).
     """
-    n_times, n_sensors = values.shape
-    level = np.empty((n_sensors, len(hour_of_day)))
-    for k in range(n_sensors):
-        seen = [t for t in range(n_times) if np.isfinite(values[t, k])]
-        overall = float(np.median([values[t, k] for t in seen])) if seen else fallback[k]
-        for p in range(len(hour_of_day)):
-            hour = [t for t in seen if hour_of_day[phase[t]] == hour_of_day[p]]
-            kind = [t for t in hour if kind_of_day(phase[t], width, season) == kind_of_day(p, width, season)]
-            same = [t for t in kind if phase[t] == p]
+    n_phases = len(hour_of_day)
+    hours, kinds = hour_of_day.tolist(), [kind_of_day(p, width, season) for p in range(n_phases)]
+    level = np.empty((values.shape[1], n_phases))
+    for k in range(values.shape[1]):
+        seen = [(int(p), float(y)) for p, y in zip(phase, values[:, k]) if math.isfinite(y)]
+        overall = median([y for _, y in seen]) if seen else fallback[k]
+        for p in range(n_phases):
+            hour = [(q, y) for q, y in seen if hours[q] == hours[p]]
+            kind = [(q, y) for q, y in hour if kinds[q] == kinds[p]]
+            same = [(q, y) for q, y in kind if q == p]
             level[k, p] = overall
-            for ticks in (hour, kind, same):
-                level[k, p] = shrunk([values[t, k] for t in ticks], level[k, p])
+            for some in (hour, kind, same):
+                level[k, p] = shrunk([y for _, y in some], level[k, p])
     return level
 
 
@@ -148,17 +150,15 @@ def seasonal_spread(
 ) -> np.ndarray:
     """Section 2: spread (K, P): the median of |reading - level| at the hour of day where it has 4, else over all,
     plus 0.1 of the median over all; `scale` (K,) where that is 0 or there is none."""
-    spread = np.empty((away.shape[1], len(hour_of_day)))
+    hours = hour_of_day.tolist()
+    spread = np.empty((away.shape[1], len(hours)))
     for k in range(away.shape[1]):
-        seen = [t for t in range(len(away)) if np.isfinite(away[t, k])]
-        for p in range(len(hour_of_day)):
-            spread[k, p] = scale[k]
-            if seen:
-                overall = np.median([away[t, k] for t in seen])
-                hour = [away[t, k] for t in seen if hour_of_day[phase[t]] == hour_of_day[p]]
-                local = np.median(hour) if len(hour) >= 4 else overall
-                if local + 0.1 * overall > 0:
-                    spread[k, p] = local + 0.1 * overall
+        seen = [(hours[p], float(y)) for p, y in zip(phase, away[:, k]) if math.isfinite(y)]
+        overall = median([y for _, y in seen]) if seen else 0.0
+        for p in range(len(hours)):
+            hour = [y for h, y in seen if h == hours[p]]
+            local = median(hour) if len(hour) >= 4 else overall
+            spread[k, p] = local + 0.1 * overall if local + 0.1 * overall > 0 else scale[k]
     return spread
 
 
@@ -217,15 +217,14 @@ def ticks_used(D: np.ndarray, most: int = 5000) -> np.ndarray:
 def conditional(
     row: np.ndarray, mean: np.ndarray, covariance: np.ndarray, missing: Sequence[int], given: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Section 2: mean and covariance of the missing given the given (pseudo-inverse where singular)."""
+    """Section 2: mean and covariance of the missing given the given (the least solution where singular)."""
     missing, given = list(missing), list(given)
     if not given:
         return mean[missing], covariance[np.ix_(missing, missing)]
-    slope = covariance[np.ix_(missing, given)] @ np.linalg.pinv(
-        covariance[np.ix_(given, given)], hermitian=True
-    )
+    among_given, across = covariance[np.ix_(given, given)], covariance[np.ix_(given, missing)]
+    slope = np.linalg.lstsq(among_given, across, rcond=1e-15)[0].T
     completed = mean[missing] + slope @ (row[given] - mean[given])
-    remaining = covariance[np.ix_(missing, missing)] - slope @ covariance[np.ix_(given, missing)]
+    remaining = covariance[np.ix_(missing, missing)] - slope @ across
     return completed, remaining
 
 
@@ -428,8 +427,8 @@ def silent(observed: np.ndarray, t: int, D: int) -> np.ndarray:
 def neighbourhood_at(t: int, order: np.ndarray, neighbours: int, silent: np.ndarray) -> np.ndarray:
     """Section 3: (K, N) the neighbourhoods of tick t, silent neighbours replaced by the next nearest.
 
-    `silent` (K,) belongs to t. Slots are served from the nearest on; a sensor never replaces itself, and
-    where no substitute is left the silent one stays.
+    `silent` (K,) belongs to t; `order` may be that of some sensors only. Slots are served from the nearest on; a
+    sensor never replaces itself, and where no substitute is left the silent one stays.
     """
     n_sensors = len(order)
     result = []
@@ -482,7 +481,7 @@ def design_row(
     if t - max(lags, *seasonal_lags, 0) < 0:
         return None
     gone = silent(observed, t, day) if replace_silent else np.zeros(len(order), dtype=bool)
-    near = neighbourhood_at(t, order, neighbours, gone)[k]
+    near = neighbourhood_at(t, order[k : k + 1], neighbours, gone)[0]
     row = [filled_scaled[t - lag, j] for j in near for lag in range(1, lags + 1)]
     row += [filled_scaled[t - lag, k] for lag in seasonal_lags]
     if calendar is not None:
@@ -539,26 +538,25 @@ def ridge(X: np.ndarray, y: np.ndarray, counts: np.ndarray, strength: float) -> 
     return solution[:-1], float(solution[-1])
 
 
-def phi(values: np.ndarray, aggregation: Aggregation) -> float:
-    """Section 5: mean, median, trimmed mean (max(1, int(0.1 m)) off each end where m >= 3), or a callable."""
-    values = np.asarray(values, dtype=float)
+def phi(values: Sequence[float], aggregation: Aggregation) -> float:
+    """Section 5: mean, median, trimmed mean (max(1, int(0.1 m)) off each end where m >= 3), or a callable.
+
+    The median is the mean of the middle one or two. What one member cannot predict nobody does.
+    """
     if callable(aggregation):
-        return float(aggregation(values))
-    if aggregation == "mean":
-        return float(np.mean(values))
-    if aggregation == "median":
-        return float(np.median(values))
-    if aggregation == "trimmed_mean":
-        m = len(values)
-        cut = max(1, int(0.1 * m)) if m >= 3 else 0
-        return float(np.mean(np.sort(values)[cut : m - cut]))
-    raise ValueError(f"unknown aggregation {aggregation!r}")
+        return float(aggregation(np.asarray(values, dtype=float)))
+    if any(math.isnan(y) for y in values):
+        return math.nan
+    m = len(values)
+    off_each_end = {"mean": 0, "median": (m - 1) // 2, "trimmed_mean": max(1, int(0.1 * m)) if m >= 3 else 0}
+    cut = off_each_end[aggregation]
+    return math.fsum(sorted(values)[cut : m - cut]) / (m - 2 * cut)
 
 
 def loo(predictions: np.ndarray, in_bag_column: np.ndarray, aggregation: Aggregation) -> float:
     """Section 5: f_-i(x) from predictions (B,) of the members whose count (B,) of i is 0; NaN without any."""
-    outside = [predictions[b] for b in range(len(predictions)) if in_bag_column[b] == 0]
-    return phi(np.array(outside), aggregation) if outside else math.nan
+    outside = [y for y, count in zip(predictions, in_bag_column) if count == 0]
+    return phi(outside, aggregation) if outside else math.nan
 
 
 def loo_all(predictions: np.ndarray, in_bag: np.ndarray, aggregation: Aggregation) -> np.ndarray:
@@ -598,9 +596,9 @@ def near_in_hour(a: int, b: int) -> bool:
 
 def training_median(residuals: np.ndarray, spread: float) -> float:
     """Section 6.2: the median training |residual| of one sensor; its spread where that is 0 or undefined."""
-    seen = np.abs(finite(residuals))
-    median = float(np.median(seen)) if len(seen) else 0.0
-    return median if median > 0 else spread
+    seen = [abs(r) for r in finite(residuals)]
+    usual = median(seen) if seen else 0.0
+    return usual if usual > 0 else spread
 
 
 def local_scale(
@@ -622,24 +620,22 @@ def local_scale(
     seen = []
     for u in range(len(ticks)):
         recent = t - window <= ticks[u] <= t - 1
-        if recent and np.isfinite(residuals[u]) and (hours is None or near_in_hour(hours[u], hour)):
+        if recent and math.isfinite(residuals[u]) and (hours is None or near_in_hour(hours[u], hour)):
             seen.append(abs(residuals[u]))
     if len(seen) < 20:
         return training_median
-    return float(np.median(seen)) + 0.1 * training_median
+    return median(seen) + 0.1 * training_median
 
 
 def studentised_training_scores(
     residuals: np.ndarray, ticks: np.ndarray, hours: np.ndarray | None, spread: float, window: int = 28 * 24
 ) -> np.ndarray:
     """Section 6.2: training scores (n,) of one sensor by the rule of detection: over its own past's scale."""
-    median = training_median(residuals, spread)
+    usual = training_median(residuals, spread)
     scores = []
     for i in range(len(residuals)):
         hour = None if hours is None else hours[i]
-        scores.append(
-            abs(residuals[i]) / local_scale(residuals, ticks, hours, ticks[i], hour, median, window)
-        )
+        scores.append(abs(residuals[i]) / local_scale(residuals, ticks, hours, ticks[i], hour, usual, window))
     return np.array(scores)
 
 
@@ -886,7 +882,7 @@ class Reference:
         places = [
             (row, j)
             for row, j in self.cells(t, k, hour, near)
-            if np.isfinite(row.scores[j]) and not row.left_out[j]
+            if math.isfinite(row.scores[j]) and not row.left_out[j]
         ]
         all_classes = False
         if self.use_classes:
