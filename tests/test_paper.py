@@ -51,7 +51,6 @@ def one_thread() -> Iterator[None]:
         yield
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.filterwarnings("ignore:.IterativeImputer. Early stopping")
 @pytest.mark.parametrize("fraction", FRACTIONS)

@@ -222,7 +222,7 @@ def test_p_values_strengths_and_bounds_agree_with_plain_loops(
 
 
 @pytest.mark.parametrize("name", ["window", "pool", "seasonal", "local or"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_long_bursts_run_into_both_caps_and_a_new_normal_comes_in(name: str, seed: int) -> None:
     per_day = 12 if name == "seasonal" else 24
     n_window = 420 if name == "seasonal" else 160
@@ -235,6 +235,24 @@ def test_long_bursts_run_into_both_caps_and_a_new_normal_comes_in(name: str, see
     expected = naive_ranks(given, rules)
     assert expected["left_out"].any()
     assert np.nanmin(fast.p[-20:, 0]) > 0.01 or name != "window"
+
+
+@pytest.mark.parametrize("name", ["window", "local or"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_score_that_the_cap_kept_in_stays_in_when_places_become_free(name: str, seed: int) -> None:
+    given = history(seed, 100, 260, 1, signed=False, bursts=0, n_classes=1, gaps=False)
+    starts = np.cumsum(np.random.RandomState(seed).randint(9, 20, 18))
+    for start in starts[starts < 250]:  # a run with gaps, each score the strangest so far
+        for t in start + np.array([0, 1, 3, 5]):
+            given.scores[t, 0] = 1000.0 + t
+    rules = Reference(**KINDS[name], classes=False, form="paper", alpha=0.1)
+    assert_same(given, rules)
+    window = opened(given, rules)
+    fullest = 0
+    for t in range(260):
+        ranked(given, rules, window, slice(t, t + 1))
+        fullest = max(fullest, window.n_left_out.max())
+    assert fullest == 10  # a tenth of the window
 
 
 @pytest.mark.parametrize("half_life", [None, 15.0])
