@@ -176,6 +176,16 @@ def test_the_quantile_centre_is_exact_in_rank(aggregation: Any) -> None:
 
 
 @pytest.mark.parametrize("aggregation", AGGREGATIONS.values(), ids=AGGREGATIONS)
+def test_times_that_the_same_members_left_out_are_asked_once_and_counted_each(aggregation: Any) -> None:
+    in_bag = np.repeat(drawn(30, 7, seed=4), np.random.RandomState(4).geometric(0.2, 30), axis=1)
+    centre = ensemble.QuantileCentre(ensemble.out_of_bag(in_bag, aggregation), 0.3)
+    assert centre.n_distinct == len(np.unique((in_bag == 0)[:, in_bag.min(axis=0) == 0], axis=1).T)
+    P = predictions_of(7, 40)
+    plain = [naive.quantile_centre(P[:, r], in_bag, aggregation, 0.3) for r in range(40)]
+    assert centre.of(P) == pytest.approx(np.array(plain), abs=1e-9)
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS.values(), ids=AGGREGATIONS)
 def test_members_that_agree_are_the_centre(aggregation: Any) -> None:
     oob = ensemble.out_of_bag(drawn(200, 8), aggregation)
     for value in (0.0, 1.0, -3e-200, 7e12, 0.1):
@@ -248,26 +258,37 @@ NUMBERS = {
 GUESSES = [(0.0, 0.1), (0.0, 1e-300), (1e6, 1e-3), (-1e9, 1.0), (1e300, 1e-12), (0.5, 1e12), (2.5, 0.0)]
 
 
+def selected(
+    numbers: np.ndarray, weights: np.ndarray, rank: int, guess: np.ndarray, half: np.ndarray
+) -> np.ndarray:
+    runs = np.concatenate([[0], np.flatnonzero(np.diff(weights)) + 1, [len(weights)]])
+    out = np.empty(len(numbers))
+    _kernels.select_rows(numbers, weights, runs, rank, guess, half, out)
+    return out
+
+
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("numbers", NUMBERS.values(), ids=NUMBERS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_selected_number_is_the_ranked_one_wherever_the_search_began(
-    numbers: np.ndarray, dtype: Any
+    numbers: np.ndarray, dtype: Any, weighted: bool
 ) -> None:
-    numbers = np.random.RandomState(9).permutation(numbers).astype(dtype)
-    in_order, n = np.sort(numbers), len(numbers)
-    out = np.empty(1)
+    random = np.random.RandomState(9)
+    numbers = random.permutation(numbers).astype(dtype)
+    weights = np.sort(random.geometric(0.5 if weighted else 1.0, len(numbers)))
+    in_order = np.sort(np.repeat(numbers, weights))
+    n = len(in_order)
     for rank in {1, 2, n // 3, n // 2, n - 1, n} & set(range(1, n + 1)):
         exact = float(in_order[rank - 1])
         around = [(exact, h) for h in (0.0, 1e-12, 1.0)] if np.isfinite(exact) else []
         for guess, half in GUESSES + around:
-            _kernels.select_rows(numbers[None].copy(), rank, np.array([guess]), np.array([half]), out)
-            assert out[0] == in_order[rank - 1]
+            assert selected(numbers[None], weights, rank, np.array([guess]), np.array([half])) == [exact]
 
 
 def test_selecting_reorders_a_copy_and_not_what_was_given() -> None:
     numbers = np.random.RandomState(0).standard_normal((4, 300))
-    before, out = numbers.copy(), np.empty(4)
-    _kernels.select_rows(numbers, 150, np.zeros(4), np.full(4, 0.1), out)
+    before = numbers.copy()
+    selected(numbers, np.ones(300, dtype=np.int64), 150, np.zeros(4), np.full(4, 0.1))
     assert np.array_equal(numbers, before)
 
 

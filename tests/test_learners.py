@@ -29,6 +29,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import naive
 from ecad import ensemble
+from ecad.learners import ridge
 from ecad.learners.ridge import RidgeMembers, WeightedGrams, strength_of
 from ecad.learners.sklearn import SklearnMembers, fit_members, takes_missing, weights_are_counts
 
@@ -155,14 +156,17 @@ def test_ridge_in_single_precision_is_fitted_in_double_and_rounded_once() -> Non
     assert single.predict(X.astype(np.float32)).dtype == np.float32
 
 
-def test_the_blocks_in_which_sums_are_made_change_nothing_that_matters() -> None:
+@pytest.mark.parametrize("numbers", [1, 1_000, ridge.TIME_NUMBERS])
+def test_the_blocks_in_which_sums_are_made_change_nothing_that_matters(
+    numbers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     X, y = rows_of(9)
     in_bag, group = ensemble.draw(60, 3, 0), np.array(GROUPS["two"])
     grams = WeightedGrams(in_bag, group, X.mean(axis=(0, 1)))
+    monkeypatch.setattr(ridge, "TIME_NUMBERS", numbers)
     whole = grams.solve(grams.block(X, y, slice(0, 60)), 1.0, set())
-    assert np.abs(whole.predict(X) - ridge_members(X, y, in_bag, group).predict(X)).max() < 1e-9 * spread_of(
-        y
-    )
+    away = whole.predict(X) - ridge_members(X, y, in_bag, group).predict(X)
+    assert np.abs(away).max() < 1e-9 * spread_of(y)
 
 
 def test_only_a_plain_ridge_is_fitted_in_one_pass() -> None:

@@ -26,6 +26,14 @@ def jit(function: Kernel) -> Kernel:
     return cast(Kernel, compiled)
 
 
+def jit_sums(function: Kernel) -> Kernel:
+    """The same, and sums may be made in another order than written: several of their terms at once."""
+    compiled: Any = numba.njit(
+        cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"}
+    )(function)
+    return cast(Kernel, compiled)
+
+
 # -- features ------------------------------------------------------------------------------------------------------
 
 
@@ -94,22 +102,36 @@ def stand_in(order: Array, N: int, silent: Array, out: Array) -> None:
 # -- ridge ---------------------------------------------------------------------------------------------------------
 
 
-@jit
-def stack_rows(X: Array, y: Array, shift: Array, out: Array) -> None:
-    """out (T, K, d + 2) = (x - shift, 1, y) of each usable row, zeros where x or y (T, K) has a NaN."""
-    T, K, d = X.shape
+@jit_sums
+def time_grams(X: Array, y: Array, shift: Array, columns: Array, out: Array) -> None:
+    """out (T, p (p + 1) / 2): for each time the upper triangle of the sum of z z', z = (x - shift, 1, y), p = d + 2.
+
+    Summed are the rows of these columns of X (T, K, d) and y (T, K) that have no NaN.
+    """
+    T, _, d = X.shape
+    p = d + 2
+    Z = np.empty((p, columns.shape[0]))
     for t in range(T):
-        for k in range(K):
-            z = out[t, k]
+        n = 0
+        for k in columns:
             usable = y[t, k] == y[t, k]
             for a in range(d):
-                z[a] = X[t, k, a] - shift[a]
-                usable &= z[a] == z[a]
-            z[d] = 1.0
-            z[d + 1] = y[t, k]
-            if not usable:
-                for a in range(d + 2):
-                    z[a] = 0.0
+                z = X[t, k, a] - shift[a]
+                usable &= z == z
+                Z[a, n] = z
+            Z[d, n] = 1.0
+            Z[d + 1, n] = y[t, k]
+            n += usable
+        c = 0
+        for a in range(p):
+            u = Z[a, :n]
+            for b in range(a, p):
+                v = Z[b, :n]
+                s = 0.0
+                for i in range(n):
+                    s += u[i] * v[i]
+                out[t, c] = s
+                c += 1
 
 
 # -- medians ---------------------------------------------------------------------------------------------------------
@@ -257,14 +279,6 @@ def loo_sorted_all(P: Array, out_of_bag: Array, low: Array, high: Array, out: Ar
 
 
 @jit
-def _count_below(v: Array, x: float) -> int:
-    c = 0
-    for i in range(v.shape[0]):
-        c += v[i] < x
-    return c
-
-
-@jit
 def quickselect(v: Array, n: int, k: int) -> float:
     """The (k + 1)-th smallest of v[:n], which is reordered."""
     lo = 0
@@ -292,17 +306,43 @@ def quickselect(v: Array, n: int, k: int) -> float:
 
 
 @jit
-def _select(v: Array, rank: int, guess: float, half: float, buffer: Array) -> float:
+def _weight_below(v: Array, weights: Array, runs: Array, x: float) -> int:
+    """Sum of the weights of v < x; weights are equal within each run, so that counting stays a vector instruction."""
+    total = 0
+    for s in range(runs.shape[0] - 1):
+        u = v[runs[s] : runs[s + 1]]
+        c = 0
+        for i in range(u.shape[0]):
+            c += u[i] < x
+        total += c * weights[runs[s]]
+    return total
+
+
+@jit
+def _ranked(v: Array, weights: Array, n: int, rank: int) -> float:
+    """The rank-th smallest of v[:n], each of which counts as often as its weight says."""
+    for i in np.argsort(v[:n]):
+        rank -= weights[i]
+        if rank <= 0:
+            return float(v[i])
+    return np.nan
+
+
+@jit
+def _select(
+    v: Array, weights: Array, runs: Array, rank: int, guess: float, half: float,
+    inside: Array, words: Array, few: Array, few_weights: Array,  # room to work in; words are inside, eight at a time
+) -> float:  # fmt: skip
     """The rank-th smallest of v, exact; guess -/+ half only says where to look first.
 
-    Counting is a vector instruction and swapping is not, so the value is first bracketed by counts and only the
-    few that are left in the bracket are collected and selected from.
+    Counting is a vector instruction and swapping is not, so the value is first bracketed by counts, and only the
+    few that are left in the bracket are collected and put in order.
     """
     n = v.shape[0]
     lo = guess - half
     hi = guess + half
-    below = _count_below(v, lo)
-    upto = _count_below(v, hi)
+    below = _weight_below(v, weights, runs, lo)
+    upto = _weight_below(v, weights, runs, hi)
     bracketed = False
     for _ in range(40):
         if below < rank and upto >= rank:
@@ -313,19 +353,17 @@ def _select(v: Array, rank: int, guess: float, half: float, buffer: Array) -> fl
             hi = lo
             upto = below
             lo = lo - half
-            below = _count_below(v, lo)
+            below = _weight_below(v, weights, runs, lo)
         else:
             lo = hi
             below = upto
             hi = hi + half
-            upto = _count_below(v, hi)
+            upto = _weight_below(v, weights, runs, hi)
     if not bracketed:
-        for i in range(n):
-            buffer[i] = v[i]
-        return quickselect(buffer, n, rank - 1)
+        return _ranked(v, weights, n, rank)
     for step in range(6):
         m = upto - below
-        if m <= 16:
+        if m <= 32:
             break
         part = (rank - below - 0.5) / m
         margin = 2.0 / np.sqrt(m) if m > 64 else 0.12
@@ -333,35 +371,45 @@ def _select(v: Array, rank: int, guess: float, half: float, buffer: Array) -> fl
         x = lo + (hi - lo) * part
         if not (lo < x < hi):
             break
-        c = _count_below(v, x)
+        c = _weight_below(v, weights, runs, x)
         if c < rank:
             lo = x
             below = c
         else:
             hi = x
             upto = c
+    for i in range(n):
+        inside[i] = (v[i] >= lo) & (v[i] < hi)
     c = 0
-    for a in range(0, n, 64):
-        e = min(a + 64, n)
-        hits = 0
-        for i in range(a, e):
-            hits += (v[i] >= lo) & (v[i] < hi)
-        if hits > 0:
-            for i in range(a, e):
-                buffer[c] = v[i]
-                c += (v[i] >= lo) & (v[i] < hi)
-    return quickselect(buffer, c, rank - 1 - below)
+    for a in range(words.shape[0]):
+        if words[a] != 0:
+            for i in range(8 * a, 8 * a + 8):
+                if inside[i]:
+                    few[c] = v[i]
+                    few_weights[c] = weights[i]
+                    c += 1
+    return _ranked(few, few_weights, c, rank - below)
 
 
 @jit
-def select_rows(C: Array, rank: int, guess: Array, half: Array, out: Array) -> None:
-    """out[r] = the rank-th smallest of C[r] (R, n); a row whose guess is NaN holds NaN."""
-    buffer = np.empty(C.shape[1] + 1, C.dtype)
+def select_rows(
+    C: Array, weights: Array, runs: Array, rank: int, guess: Array, half: Array, out: Array
+) -> None:
+    """out[r] = the rank-th smallest of C[r] (R, n), each counted as often as its weight (n,) says; NaN for a NaN guess.
+
+    Weights are equal within the runs, runs[s] .. runs[s + 1].
+    """
+    n = C.shape[1]
+    inside = np.zeros((n + 7) // 8 * 8, np.uint8)
+    few = np.empty(n, C.dtype)
+    few_weights = np.empty(n, np.int64)
     for r in range(C.shape[0]):
         if np.isnan(guess[r]):
             out[r] = np.nan
         else:
-            out[r] = _select(C[r], rank, guess[r], half[r], buffer)
+            out[r] = _select(
+                C[r], weights, runs, rank, guess[r], half[r], inside, inside.view(np.uint64), few, few_weights
+            )  # fmt: skip
 
 
 # -- Gaussian conditional means ---------------------------------------------------------------------------------------

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
+
+import numpy as np
 
 
 def available(n_jobs: int | None) -> int:
@@ -23,6 +27,24 @@ def _libraries() -> tuple[Any, ...]:
 
     # looking the libraries up takes milliseconds, setting their number of threads one: a tick cannot wait for it
     return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+class Room(threading.local):
+    """Arrays in which a thread works block after block: the system takes longer to hand out new memory than to fill it.
+
+    What `array` gives is the thread's own until the thread asks for the same name again.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, np.ndarray[Any, Any]] = {}
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: Any = np.float64) -> np.ndarray[Any, Any]:
+        """An array whose numbers are still to be written."""
+        size = math.prod(shape)
+        held = self._arrays.get(name)
+        if held is None or held.size < size or held.dtype != dtype:
+            held = self._arrays[name] = np.empty(size, dtype=dtype)
+        return held[:size].reshape(shape)
 
 
 @contextmanager

@@ -124,27 +124,36 @@ def quantile_rank(alpha: float, n: int) -> int:
 class QuantileCentre:
     """For each row, the (1 - alpha) quantile over all leave-one-out predictions of it: exact, in bounded memory.
 
-    The n predictions of a block of rows are one matrix product (mean) or come from one sort of the B members
-    (median, trimmed mean); then the quantile is selected, and the block is forgotten.
+    Times that the same members left out have the same predictor: it is asked once, and counts as often as there are
+    such times (day blocks leave about half as many predictors as times). Their predictions for a block of rows are one
+    matrix product (mean) or come from one sort of the B members (median, trimmed mean); then the quantile is selected,
+    and the block is forgotten.
     """
 
     def __init__(self, oob: OutOfBag, alpha: float, dtype: Any = np.float64) -> None:
         self.oob = oob
         n = oob.n_predictors
         self.rank = quantile_rank(alpha, n)
-        self.rows = max(1, BLOCK_NUMBERS // max(n, 1))
-        self._masks = np.ascontiguousarray(oob.masks[:, oob.valid])
-        self._low, self._high = oob.low[oob.valid], oob.high[oob.valid]
+        distinct, self._times = _distinct(oob.masks, oob.valid)
+        self._runs = np.concatenate([[0], np.flatnonzero(np.diff(self._times)) + 1, [len(distinct)]])
+        self._masks = np.ascontiguousarray(oob.masks[:, distinct])
+        self._low, self._high = oob.low[distinct], oob.high[distinct]
+        self.rows = max(1, BLOCK_NUMBERS // max(len(distinct), 1))
         if oob.aggregation == "mean" and n:
             weights = self._masks / self._masks.sum(axis=0, dtype=np.float64)
             self._weights = np.ascontiguousarray(weights, dtype=dtype)
             # mean and spread of the n predictions tell the selection where to look first
-            self._mean_weight = weights.mean(axis=1)
+            self._mean_weight = weights @ self._times / n
             centred = weights - self._mean_weight[:, None]
-            self._covariance = centred @ centred.T / n
+            self._covariance = (centred * self._times) @ centred.T / n
         from scipy.special import ndtri
 
         self._z = float(ndtri(min(max((self.rank - 0.5) / max(n, 1), 1e-9), 1 - 1e-9)))
+
+    @property
+    def n_distinct(self) -> int:
+        """How many different leave-one-out predictors there are."""
+        return len(self._times)
 
     def of(self, predictions: Array, threads: int = 1) -> Array:
         """(B, rows) -> (rows,)."""
@@ -163,9 +172,7 @@ class QuantileCentre:
         return out
 
     def _part(self, predictions: Array, part: slice, out: Array) -> None:
-        buffer = np.empty(
-            (min(self.rows, part.stop - part.start), self.oob.n_predictors), self._dtype(predictions)
-        )
+        buffer = np.empty((min(self.rows, part.stop - part.start), self.n_distinct), self._dtype(predictions))
         for a in range(part.start, part.stop, self.rows):
             block = slice(a, min(a + self.rows, part.stop))
             self._block(predictions[:, block], buffer[: block.stop - a], out[block])
@@ -184,7 +191,8 @@ class QuantileCentre:
             self._order_statistics(P, numbers)
             middle, spread = numbers.mean(axis=1), numbers.std(axis=1)
         half = 0.05 * spread + 1e-12 * np.abs(middle) + 1e-300
-        _kernels.select_rows(numbers, self.rank, middle + self._z * spread, half, out)
+        guess = middle + self._z * spread
+        _kernels.select_rows(numbers, self._times, self._runs, self.rank, guess, half, out)
 
     def _order_statistics(self, P: Array, numbers: Array) -> None:
         if callable(self.oob.aggregation):
@@ -195,3 +203,14 @@ class QuantileCentre:
             np.ascontiguousarray(P, dtype=np.float64), self._masks, self._low, self._high, numbers
         )
         numbers[np.isnan(P).any(axis=0)] = np.nan
+
+
+def _distinct(masks: Array, valid: Array) -> tuple[Array, Array]:
+    """One of the valid times for each different mask, and how many share it; those of fewest times first."""
+    bits = np.packbits(masks[:, valid], axis=0)
+    order = np.lexsort(bits)
+    differs = (bits[:, order[1:]] != bits[:, order[:-1]]).any(axis=0)
+    first = np.concatenate([[0], np.flatnonzero(differs) + 1]) if len(order) else order
+    times = np.diff(first, append=len(order))
+    by_times = np.argsort(times, kind="stable")
+    return valid[order[first[by_times]]], times[by_times]

@@ -84,14 +84,15 @@ def design(
     same_tick: Array | None = None,
     n_times: int = 1,
     dtype: Any = np.float64,
+    out: Array | None = None,
 ) -> Array:
     """Rows X (time, sensor, feature) for `n_times` ticks, the first of which is row `first` of `readings`.
 
     `readings` (row, sensor) are filled and scaled and reach `layout.longest_lag` rows further back; what is NaN in
     them is NaN in X.
     """
-    n_sensors = readings.shape[1]
-    out = np.empty((n_times, n_sensors, layout.n_features), dtype=dtype)
+    if out is None:
+        out = np.empty((n_times, readings.shape[1], layout.n_features), dtype=dtype)
     none = np.empty((0, 0))
     _kernels.gather_design(
         readings,

@@ -226,11 +226,14 @@ def _carry_forward(deviations: Array, memory: LastDeviation) -> Array:
 
 def fit_iterative(values: Array, seed: int, **options: Any) -> tuple[Iterative, Array]:
     """The fitted imputer and the filled training readings; `options` go to scikit-learn's IterativeImputer."""
+    import sklearn
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401
     from sklearn.impute import IterativeImputer
 
     if values.shape[1] > MOST_COLUMNS:
         options = {"n_nearest_features": 20, **options}  # its cost explodes with the number of columns
     imputer = IterativeImputer(**{"random_state": seed, "keep_empty_features": True, **options})
-    filled = imputer.fit_transform(values)
+    # a hundred small fits inside, each of which would check what was checked at the border
+    with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
+        filled = imputer.fit_transform(values)
     return Iterative(imputer), np.where(np.isnan(values), filled, values)

@@ -181,6 +181,7 @@ def rows(
     filled: Array,
     week_seconds: Array | None,
     dtype: Any,
+    out: Array | None = None,
 ) -> tuple[Array, Array]:
     """Features X of some ticks and the neighbourhoods they used; training and judging both come through here."""
     index = features.neighbours_at(order, layout.neighbours, silent)
@@ -204,6 +205,7 @@ def rows(
         same_tick=same_tick,
         n_times=len(values),
         dtype=dtype,
+        out=out,
     )
     return X, index
 

@@ -179,7 +179,10 @@ def _medians(values: Array, group: Array, fold: Array, n_groups: int) -> tuple[A
 
 def _median(values: Array) -> tuple[Array, Array]:
     """Median of each sensor's observed readings, and how many there are."""
-    middle, count = _medians(
-        values, np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=np.int64), 1
+    count = np.count_nonzero(~np.isnan(values), axis=0)
+    in_order = np.sort(values, axis=0)  # NaN last
+    low, high = (
+        np.take_along_axis(in_order, place[None], axis=0)[0]
+        for place in (np.maximum(count - 1, 0) // 2, np.minimum(count // 2, len(values) - 1))
     )
-    return middle[-1, 0], count[-1, 0]
+    return 0.5 * (low + high), count

@@ -68,15 +68,17 @@ class _Prepared:
         size = max(1, numbers // max(1, self.panel.n_sensors * self.layout.n_features))
         return [slice(a, min(a + size, len(ticks))) for a in range(0, len(ticks), size)]
 
-    def design(self, ticks: Array) -> Array:
-        """Features (tick, sensor, feature) of ascending ticks."""
+    def design(self, ticks: Array, room: _threads.Room | None = None) -> Array:
+        """Features (tick, sensor, feature) of ascending ticks; those in a room are there until the next are made."""
         span = slice(int(ticks[0]), int(ticks[-1]) + 1)
+        shape = (span.stop - span.start, self.panel.n_sensors, self.layout.n_features)
+        out = None if room is None else room.array("features", shape, self.plan.dtype)
         seconds = self.panel.week_seconds
         week_seconds = None if seconds is None else seconds[span]
         level, spread = self.usual.levels(np.arange(span.start, span.stop), week_seconds)
         X, _ = rows(
             self.layout, self.readings, span.start, self.order, self.silent[span], self.panel.values[span],
-            level, spread, self.usual, self.filling, self.filled[span], week_seconds, self.plan.dtype,
+            level, spread, self.usual, self.filling, self.filled[span], week_seconds, self.plan.dtype, out,
         )  # fmt: skip
         return X if len(X) == len(ticks) else np.ascontiguousarray(X[ticks - span.start])
 
@@ -358,14 +360,14 @@ def _fit_ridge(
         warnings.simplefilter("ignore", RuntimeWarning)
         shift = np.nan_to_num(np.nanmean(sample.reshape(-1, sample.shape[2]), axis=0)).astype(np.float64)
     grams = WeightedGrams(in_bag, group, shift)
-    bar = _bar(prepared, "members", len(blocks))
+    bar, room = _bar(prepared, "members", len(blocks)), _threads.Room()
 
     def one(block: slice) -> Array:
-        sums = grams.block(prepared.design(ticks[block]), targets[block], block)
+        sums = grams.block(prepared.design(ticks[block], room), targets[block], block)
         bar.update(1)
         return sums
 
-    total = np.zeros((grams.n_groups, len(in_bag), grams.size**2))
+    total = grams.nothing()
     for sums in _in_order(one, blocks, prepared.threads):
         total += sums  # always in the order of time, whatever the number of threads
     bar.close()
@@ -403,10 +405,10 @@ def _leave_one_out(prepared: _Prepared, members: Members, oob: ensemble.OutOfBag
     """Leave-one-out predictions (T', sensor) of the training rows, in units of features."""
     out = np.empty((len(ticks), prepared.panel.n_sensors))
     blocks = prepared.blocks(ticks)
-    bar = _bar(prepared, "leave-one-out", len(blocks))
+    bar, room = _bar(prepared, "leave-one-out", len(blocks)), _threads.Room()
 
     def one(block: slice) -> None:
-        predictions = members.predict(prepared.design(ticks[block]))
+        predictions = members.predict(prepared.design(ticks[block], room))
         out[block] = ensemble.leave_one_out(predictions, oob, block)
         bar.update(1)
 

@@ -18,6 +18,8 @@ from .. import _kernels
 
 Array = np.ndarray[Any, Any]
 
+TIME_NUMBERS = 1 << 16  # entries of the times' own Gram matrices that stand in memory at once
+
 
 @dataclass(frozen=True, eq=False)
 class RidgeMembers:
@@ -45,29 +47,40 @@ class RidgeMembers:
 
 
 class WeightedGrams:
-    """The B weighted Gram matrices of each group, added up block by block in a fixed order."""
+    """The B weighted Gram matrices of each group, added up block by block in a fixed order.
+
+    A Gram matrix is that of (x - shift, 1, y), and kept as its upper triangle, row by row.
+    """
 
     def __init__(self, in_bag: Array, group: Array, shift: Array) -> None:
         self.in_bag = in_bag.astype(np.float64)
         self.group = np.ascontiguousarray(group, dtype=np.int64)
         self.members_of = [np.flatnonzero(group == g) for g in range(int(group.max()) + 1)]
         self.shift = shift  # near the features' mean: products of what is left do not cancel
-        self.size = len(shift) + 2
+        self.triangle = np.triu_indices(len(shift) + 2)
 
     @property
     def n_groups(self) -> int:
         """How many models each member is."""
         return len(self.members_of)
 
+    def nothing(self) -> Array:
+        """Sums over no rows, to which those of blocks are added."""
+        return np.zeros((self.n_groups, len(self.in_bag), len(self.triangle[0])))
+
     def block(self, X: Array, y: Array, times: slice) -> Array:
-        """Weighted sums (group, B, p p) over rows X (time, sensor, feature), y with NaN where a row is not used."""
-        z = np.empty((*y.shape, self.size))
-        _kernels.stack_rows(X, y, self.shift, z)
-        counts = np.ascontiguousarray(self.in_bag[:, times])
-        sums = np.empty((self.n_groups, len(counts), self.size**2))
-        for g, who in enumerate(self.members_of):
-            own = z if self.n_groups == 1 else z[:, who]
-            np.matmul(counts, np.matmul(own.transpose(0, 2, 1), own).reshape(len(y), -1), out=sums[g])
+        """Weighted sums (group, B, entry) over rows X (time, sensor, feature), y with NaN where a row is not used."""
+        sums = self.nothing()
+        n_entries = sums.shape[2]
+        size = max(1, TIME_NUMBERS // n_entries)
+        grams = np.empty((min(size, len(y)), n_entries))
+        for start in range(0, len(y), size):
+            part = slice(start, min(start + size, len(y)))
+            counts = np.ascontiguousarray(self.in_bag[:, times][:, part])
+            for g, who in enumerate(self.members_of):
+                of_times = grams[: part.stop - start]
+                _kernels.time_grams(X[part], y[part], self.shift, who, of_times)
+                sums[g] += counts @ of_times
         return sums
 
     def solve(self, sums: Array, strength: float, empty: set[int], dtype: Any = np.float64) -> RidgeMembers:
@@ -75,9 +88,10 @@ class WeightedGrams:
         n_members, d = sums.shape[1], len(self.shift)
         coef = np.full((self.n_groups, n_members, d), np.nan)
         intercept = np.full((self.n_groups, n_members), np.nan)
+        gram = np.zeros((d + 2, d + 2))
         for g in set(range(self.n_groups)) - empty:
             for b in range(n_members):
-                gram = sums[g, b].reshape(self.size, self.size)
+                gram[self.triangle] = sums[g, b]
                 coef[g, b], intercept[g, b] = self._solve_one(gram, strength)
         return RidgeMembers(coef.astype(dtype), intercept.astype(dtype), self.group)
 
@@ -86,7 +100,7 @@ class WeightedGrams:
         weight = gram[d, d]
         sum_x, sum_y = gram[:d, d], gram[d, d + 1]
         # the intercept is not penalised: what is solved is the system of deviations from the weighted means
-        A = np.triu(gram[:d, :d]) - np.triu(np.outer(sum_x, sum_x)) / weight
+        A = gram[:d, :d] - np.triu(np.outer(sum_x, sum_x)) / weight
         A[np.diag_indices(d)] += strength
         b = gram[:d, d + 1] - sum_x * (sum_y / weight)
         try:
