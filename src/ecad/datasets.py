@@ -21,7 +21,6 @@ from itertools import cycle
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, diags_array, eye_array
-from scipy.spatial import Delaunay, cKDTree
 
 from .errors import SettingError
 from .panel import Panel
@@ -267,6 +266,8 @@ def _roads(points: Floats) -> Edges:
 
 
 def _gabriel_edges(points: Floats) -> tuple[Integers, Integers]:
+    from scipy.spatial import Delaunay
+
     triangles = Delaunay(points).simplices.astype(np.int64)
     corners = np.concatenate([triangles[:, order] for order in ([0, 1, 2], [1, 2, 0], [2, 0, 1])])
     pairs = np.sort(corners[:, :2], axis=1)
@@ -561,8 +562,10 @@ class _Around:
     """sensor -> itself and its nearest: along the roads where they are known, else as the crow flies."""
 
     def __init__(self, panel: Panel) -> None:
+        from scipy.spatial import KDTree
+
         self.roads = None if panel.adjacency is None else _graph(panel.adjacency, panel.n_sensors)
-        self.tree = None if panel.positions is None else cKDTree(panel.positions)
+        self.tree = None if panel.positions is None else KDTree(panel.positions)
         self.positions = panel.positions
 
     def of(self, sensor: int, n: int) -> Integers:
