@@ -51,6 +51,7 @@ __all__ = [
 ]
 
 REPAIRS = {
+    "row numbers": "columns without a name that count the rows were left out",
     "empty rows": "rows without time and without readings were left out",
     "unsorted times": "rows came earlier than the row before and were sorted",
     "missing values": "readings equal to a stated missing value became missing",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -13,9 +14,13 @@ from ..errors import PanelError, SettingError
 from .arrays import BoolArray, FloatArray, IntArray
 from .cells import Where, factorised, numbers_of_objects, read_numbers
 from .names import label_of, names_of, natural_order, refuse_twice, some_of
-from .options import Options
+from .options import LENIENT, Options
 from .sources import Table
 from .stamps import NOT_A_TIME, Stamps, array_stamps, frame_stamps
+
+_NAMELESS = re.compile(
+    r"|Unnamed: \d+"
+)  # the second is what pandas calls such a column when it reads it again
 
 
 @dataclass(frozen=True)
@@ -115,9 +120,23 @@ def from_table(table: Table, options: Options) -> Given:
         raise SettingError(
             f"time={options.time!r} must be the name of a column when the data is a frame or a path."
         )
+    table = _row_numbers_apart(table, options)
     if _is_long(table, options):
         return _from_long(table, options)
     return _from_wide(table, options)
+
+
+def _row_numbers_apart(table: Table, options: Options) -> Table:
+    """A column without a name that counts 0, 1, 2, ... is the index of a frame that was written to a file."""
+    asked = () if options.sensors is None else names_of(options.sensors)
+    nameless = [name for name in table.frame.columns if _NAMELESS.fullmatch(name) and name not in asked]
+    if table.index is not None or not nameless or len(table.frame.columns) == 1:
+        return table
+    numbers, _ = read_numbers(table.frame[nameless[0]], lambda row: "", LENIENT, None)
+    if not (len(numbers) > 1 and np.all(np.diff(numbers) == 1)):  # NaN is no difference of one
+        return table
+    index = table.frame[nameless[0]]
+    return table._replace(frame=table.frame.drop(nameless[0]), index=index, row_numbers=True)
 
 
 def _is_long(table: Table, options: Options) -> bool:
@@ -138,6 +157,11 @@ def _is_long(table: Table, options: Options) -> bool:
 def _from_wide(table: Table, options: Options) -> Given:
     name, stamps = frame_stamps(table, options, frozenset())
     every = tuple(column for column in table.frame.columns if column != name)
+    if "" in every and options.sensors is None:
+        raise PanelError(
+            f"Column {table.frame.columns.index('') + 1} of the data has no name: name the sensor that it is, or leave "
+            "it out with sensors=."
+        )
     names = every
     if options.sensors is not None:
         names = names_of(options.sensors)
@@ -147,7 +171,7 @@ def _from_wide(table: Table, options: Options) -> Given:
                 f"sensors= names {some_of(unknown)}, but the data has {some_of(every)}; name its columns."
             )
     values = np.empty((len(names), len(table.frame)))
-    counted: Counter[str] = Counter()
+    counted = _left_out(table, name)
     for k, sensor in enumerate(names):
         values[k], found = read_numbers(table.frame[sensor], _at(sensor, stamps), options, sensor)
         counted += found
@@ -162,9 +186,14 @@ def _from_wide(table: Table, options: Options) -> Given:
     )
 
 
+def _left_out(table: Table, time: str | None) -> Counter[str]:
+    """Row numbers are left out where something else is the time."""
+    return Counter({"row numbers": 1} if table.row_numbers and time is not None else {})
+
+
 def _from_long(table: Table, options: Options) -> Given:
     frame = table.frame
-    _, stamps = frame_stamps(table, options, frozenset({options.sensor, options.value}))
+    name, stamps = frame_stamps(table, options, frozenset({options.sensor, options.value}))
     codes, every = _sensor_codes(frame[options.sensor], table.text)
 
     def where(row: int) -> str:
@@ -172,6 +201,7 @@ def _from_long(table: Table, options: Options) -> Given:
         return f"sensor {who} at {stamps.show(row)}"
 
     cells, counted = read_numbers(frame[options.value], where, options, None)
+    counted += _left_out(table, name)
     values = cells.copy()  # the column may be the caller's own memory
     nameless = codes < 0
     if nameless.any():

@@ -33,6 +33,7 @@ class Table(NamedTuple):
     index: Any  # narwhals.Series, or None where the frame has no index worth reading
     kind: str  # "pandas" | "polars" | "pyarrow"
     text: bool  # read from text: every cell is a text
+    row_numbers: bool = False  # the index was a column without a name, as a frame's index becomes in a file
 
 
 def open_source(source: Any) -> Table | npt.NDArray[Any]:
