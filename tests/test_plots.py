@@ -19,6 +19,10 @@ from ecad import plots
 from ecad.datasets import simulate
 from ecad.episodes import describe
 from ecad.errors import MissingExtra, SettingError
+from ecad.plots.choice import chosen, window
+from ecad.plots.judged import checked
+from ecad.plots.marks import EXCUSED, FALSE, HIT, MISSED
+from ecad.plots.words import percent
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 
@@ -157,16 +161,14 @@ def test_with_the_truth_right_and_wrong_alarms_are_told_apart(judged: Any, html:
     report, truth = judged
     hits, n_true = int((report.alarms & truth).sum()), int((truth & np.isfinite(report.p_values)).sum())
     assert f"{hits:,} of {n_true:,} readings" in html
-    assert {mark.colour for mark in (plots._HIT, plots._FALSE, plots._MISSED)} <= set(
-        re.findall(r"#\w{6}", html)
-    )
+    assert {mark.colour for mark in (HIT, FALSE, MISSED)} <= set(re.findall(r"#\w{6}", html))
     without = plots.page(report, tmp_path / "page.html").read_text(encoding="utf-8")
     assert "anomalies caught" in html and "anomalies caught" not in without
     assert "false alarm</span>" in html and "false alarm</span>" not in without
 
 
 def test_marks_differ_in_colour_and_in_shape() -> None:
-    marks = (plots._HIT, plots._FALSE, plots._MISSED, plots._EXCUSED)
+    marks = (HIT, FALSE, MISSED, EXCUSED)
     assert len({mark.colour for mark in marks}) == len({mark.shape for mark in marks}) == 4
 
 
@@ -177,7 +179,7 @@ def test_alarms_on_holidays_are_neither_right_nor_false(judged: Any, tmp_path: P
     page = plots.page(report, tmp_path / "page.html", truth, holidays=holidays).read_text(encoding="utf-8")
     false = (report.alarms & ~truth).sum() / (np.isfinite(report.p_values) & ~truth).sum()
     assert "<b>0 %</b><span>false alarms seen</span>" in page
-    assert f"{plots._percent(float(false))} with holidays" in page
+    assert f"{percent(float(false))} with holidays" in page
     assert "alarm on a holiday" in page and "nothing known" not in page
     plain = plots.page(report, tmp_path / "page.html", holidays=holidays).read_text(encoding="utf-8")
     assert "alarm on a holiday" in plain and "false alarms seen" not in plain
@@ -193,17 +195,17 @@ def test_times_are_shown_on_the_wall_clock(judged: Any, tmp_path: Path) -> None:
 
 
 def test_two_sensors_that_are_no_neighbours_are_shown(judged: Any) -> None:
-    first, second = plots._chosen(judged[0], None, plots._checked(judged[0], None, None))
+    first, second = chosen(judged[0], None, checked(judged[0], None, None))
     assert second not in judged[0].neighbours[first]
 
 
 def test_what_is_shown_does_not_depend_on_what_was_found(judged: Any) -> None:
     report, truth = judged
     blind = without_alarms(report)
-    known = plots._checked(report, truth, None)
-    assert plots._chosen(report, None, known) == plots._chosen(blind, None, known)
+    known = checked(report, truth, None)
+    assert chosen(report, None, known) == chosen(blind, None, known)
     for sensor in range(len(report.sensors)):
-        assert plots._window(report, sensor, known) == plots._window(blind, sensor, known)
+        assert window(report, sensor, known) == window(blind, sensor, known)
 
 
 def test_the_page_says_how_its_sensors_were_chosen(judged: Any, html: str, tmp_path: Path) -> None:
