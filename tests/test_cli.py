@@ -19,8 +19,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 import ecad
-from ecad import cli, datasets, io, plots, settings
-from ecad.errors import MissingExtra
+from ecad import cli, datasets, io, settings
 from ecad.panel import read_panel
 
 CUT = "2025-02-03 00:00"  # the fourth week is judged
@@ -152,7 +151,7 @@ def test_every_option_and_exit_code_is_in_the_docs(project: Path) -> None:
     ],
 )
 def test_words_become_settings(words: dict[str, str], wanted: dict[str, Any]) -> None:
-    assert cli._settings(words) == wanted
+    assert cli.words._settings(words) == wanted
 
 
 @pytest.mark.parametrize(
@@ -169,7 +168,7 @@ def test_words_become_settings(words: dict[str, str], wanted: dict[str, Any]) ->
     ],
 )
 def test_any_regressor_of_scikit_learn_has_a_name(text: str, wanted: str) -> None:
-    assert str(cli._settings({"regressor": text})["regressor"]) == wanted
+    assert str(cli.words._settings({"regressor": text})["regressor"]) == wanted
 
 
 @pytest.mark.parametrize(
@@ -184,7 +183,7 @@ def test_a_regressor_that_cannot_be_made_is_a_matter_of_usage(text: str) -> None
 def test_groups_may_come_from_a_file(tmp_path: Path) -> None:
     table = tmp_path / "groups.csv"
     table.write_text("sensor,group\nA,north\nB,south\n")
-    assert cli._settings({"groups": str(table)})["groups"] == {"A": "north", "B": "south"}
+    assert cli.words._settings({"groups": str(table)})["groups"] == {"A": "north", "B": "south"}
 
 
 # -- the same numbers as the library -----------------------------------------------------------------------------------
@@ -511,7 +510,7 @@ def test_alarms_may_be_an_exit_code(city: Path) -> None:
     ],
 )
 def test_parameters_are_told_as_options(sentence: str, wanted: str) -> None:
-    assert cli._as_options(sentence) == wanted
+    assert cli.command._as_options(sentence) == wanted
 
 
 # -- what is printed ---------------------------------------------------------------------------------------------------
@@ -589,7 +588,7 @@ def test_demo_finds_most_of_what_was_planted_and_the_readme_says_how_much(
     assert {"page", "picture", "model"} <= set(facts["files"])
     readme = (project / "README.md").read_text(encoding="utf-8")
     quiet, holidays = (
-        cli._share(facts["false_alarms"][day]["share"]) for day in ("ordinary_days", "holidays")
+        cli.telling.share(facts["false_alarms"][day]["share"]) for day in ("ordinary_days", "holidays")
     )
     assert f"{facts['all']['events']} events were planted, and {facts['all']['found']} of them" in readme
     assert f"{quiet} alarm" in readme and f"it is {holidays}:" in readme
@@ -598,10 +597,7 @@ def test_demo_finds_most_of_what_was_planted_and_the_readme_says_how_much(
 def test_demo_without_matplotlib_tells_what_it_found_and_what_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def missing() -> None:
-        raise MissingExtra("matplotlib", "plot", "drawing a report")
-
-    monkeypatch.setattr(plots, "_matplotlib", missing)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     done = run("demo", "--out", tmp_path / "demo")
     assert done.exit_code == cli.EXTRA
     assert "What was planted, and what was found" in done.stdout
