@@ -175,7 +175,7 @@ def test_any_regressor_of_scikit_learn_has_a_name(text: str, wanted: str) -> Non
     "text", ["forest", "linear(3)", "linear(a=", "linear(**{})", "linear(fit_intercept=print())"]
 )
 def test_a_regressor_that_cannot_be_made_is_a_matter_of_usage(text: str) -> None:
-    done = run("plan", "5", "300", "--regressor", text)
+    done = run("plan", "--sensors", "5", "--times", "300", "--regressor", text)
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith("ecad: error: --regressor ")
 

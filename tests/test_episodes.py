@@ -180,25 +180,30 @@ EPISODE = Episode(
 
 def test_the_sentence_says_who_what_when_and_how_sure() -> None:
     assert EPISODE.sentence() == (
-        "S07 and 2 neighbours read lower than expected from Tue 3 Mar 07:00 to 09:00: "
+        "S07 and 2 neighbours read lower than expected from Tue 3 Mar 2026 07:00 to 09:00: "
         "120 instead of 410 at the peak (p = 0.0004)"
     )
 
 
 def test_a_single_alarm_needs_no_range_and_no_peak() -> None:
     one = replace(EPISODE, sensors=("S07",), end=EPISODE.start, n_alarms=1, direction="high", min_p=0.0123)
-    expected = "S07 read higher than expected at Tue 3 Mar 07:00: 120 instead of 410 (p = 0.012)"
+    expected = "S07 read higher than expected at Tue 3 Mar 2026 07:00: 120 instead of 410 (p = 0.012)"
     assert one.sentence() == expected
 
 
 def test_another_day_is_named() -> None:
     long = replace(EPISODE, end=np.datetime64("2026-03-04T01:30:15", "us"))
-    assert "from Tue 3 Mar 07:00 to Wed 4 Mar 01:30:15" in long.sentence()
+    assert "from Tue 3 Mar 2026 07:00 to Wed 4 Mar 01:30:15" in long.sentence()
+    longer = replace(EPISODE, end=np.datetime64("2027-01-01T00:00", "us"))
+    assert "from Tue 3 Mar 2026 07:00 to Fri 1 Jan 2027 00:00" in longer.sentence()
 
 
 @pytest.mark.parametrize(
     ("zone", "told"),
-    [("Europe/Berlin", "Tue 3 Mar 08:00 to 10:00"), ("-08:30", "Mon 2 Mar 22:30 to Tue 3 Mar 00:30")],
+    [
+        ("Europe/Berlin", "Tue 3 Mar 2026 08:00 to 10:00"),
+        ("-08:30", "Mon 2 Mar 2026 22:30 to Tue 3 Mar 00:30"),
+    ],
 )
 def test_the_sentence_is_told_in_local_time(zone: str, told: str) -> None:
     assert told in replace(EPISODE, time_zone=zone).sentence()

@@ -64,9 +64,10 @@ class Episode:
         if isinstance(start, int) or isinstance(end, int):
             return f"at tick {start}" if start == end else f"from tick {start} to {end}"
         if start == end:
-            return f"at {_day(start)} {_hour(start)}"
-        same_day = start.date() == end.date()
-        return f"from {_day(start)} {_hour(start)} to {'' if same_day else _day(end) + ' '}{_hour(end)}"
+            return f"at {_day(start)} {start.year} {_hour(start)}"
+        day = "" if start.date() == end.date() else _day(end) + " "
+        year = "" if start.year == end.year else f"{end.year} "
+        return f"from {_day(start)} {start.year} {_hour(start)} to {day}{year}{_hour(end)}"
 
     def _what(self) -> str:
         numbers = f"{_number(self.observed)} instead of {_number(self.expected)}"

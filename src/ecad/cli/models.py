@@ -69,8 +69,8 @@ def _never_left_out(detector: ECAD) -> list[str]:
 
 @command(method=TABLES["method"])
 def plan(
-    sensors: Annotated[int, typer.Argument(metavar="SENSORS", help="How many sensors.", min=1)],
-    times: Annotated[int, typer.Argument(metavar="TIMES", help="How many training times.", min=2)],
+    sensors: Annotated[int, typer.Option(help="How many sensors.", min=1)],
+    times: Annotated[int, typer.Option(help="How many training times.", min=2)],
     later: Annotated[
         int | None,
         typer.Option(help="How many times are judged; as many as in training when not stated.", min=1),

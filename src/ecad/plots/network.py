@@ -23,12 +23,14 @@ _SHARES = (
     (0.83, "#cc4f12"),
     (1.0, "#64190a"),
 )  # 0.5: as asked
-_SIDES: tuple[tuple[tuple[float, float], str, str], ...] = (
+_Side = tuple[tuple[float, float], str, str]
+_SIDES: tuple[_Side, ...] = (
     ((0.0, -1.0), "center", "top"),
     ((0.0, 1.0), "center", "bottom"),
     ((1.0, 0.0), "left", "center"),
     ((-1.0, 0.0), "right", "center"),
 )
+_NAME_SIZE = 8.0  # points
 _NAMED = 48  # sensors whose names fit on the map
 SINGLE = 400  # sensors drawn one by one, so that each can say its name under the mouse
 
@@ -52,9 +54,9 @@ def draw_map(axes: Axes, report: Judged, shown: Sequence[int]) -> None:
         gid = f"sensor-{k[0]}" if len(k) == 1 else None
         x, y = places[k].T
         axes.scatter(x, y, s=size, color=faces[k], edgecolor=INK, linewidth=rims[k], zorder=3, gid=gid)
+    _frame(axes, places)
     _name_sensors(axes, report, places, share, shown, size)
     _scale_bar(axes, places, scale)
-    _frame(axes, places)
     _share_bar(axes, colours, norm, report)
 
 
@@ -77,17 +79,18 @@ def _one_by_one(n: int) -> list[NDArray[np.int64]]:
 def _name_sensors(
     axes: Axes, report: Judged, places: Floats, share: Floats, shown: Sequence[int], size: float
 ) -> None:
-    """Each name on the side of its sensor where the nearest other sensor or name is furthest."""
-    named = range(len(share)) if len(share) <= _NAMED else [*shown, *np.argsort(-share)[:6].tolist()]
-    reach = 0.5 * np.sqrt(size) + 2.5  # points
-    away = 0.05 * max(float(np.ptp(places, axis=0).max()), 1e-9)
-    taken = places
-    for k in dict.fromkeys(named):
-        sides = places[k] + away * np.array([side for side, _, _ in _SIDES])
-        others = np.delete(taken, k, axis=0)
-        free = np.array([((others - side) ** 2).sum(axis=1).min(initial=np.inf) for side in sides])
-        best = int(np.argmax(np.minimum(free, (1.5 * away) ** 2)))
-        taken = np.vstack([taken, sides[best]])
+    """Each name on the side of its sensor where it covers least; where it would cover another name, none."""
+    named = range(len(share)) if len(share) <= _NAMED else np.argsort(-share)[:6].tolist()
+    reach = 0.5 * np.sqrt(size) + 2.5
+    points = places * _points(axes)
+    taken = np.hstack([points - reach, points + reach])  # left, bottom, right, top: sensors, then names
+    for k in dict.fromkeys([*shown, *named]):
+        boxes = np.array([_name_box(points[k], report.sensors[k], reach, side) for side in _SIDES])
+        covered = _covered(boxes, np.delete(taken, k, axis=0))
+        best = int(np.argmin(covered))
+        if k not in shown and _covered(boxes[best : best + 1], taken[len(places) :])[0] > 0:
+            continue
+        taken = np.vstack([taken, boxes[best]])
         (right, up), across, upright = _SIDES[best]
         axes.annotate(
             report.sensors[k],
@@ -96,11 +99,34 @@ def _name_sensors(
             textcoords="offset points",
             ha=across,
             va=upright,
-            fontsize=8,
+            fontsize=_NAME_SIZE,
             fontweight="bold" if k in shown else "normal",
             color=INK if k in shown else SOFT,
             zorder=4,
         )
+
+
+def _points(axes: Axes) -> float:
+    """How long one unit of the map will be on paper, in points."""
+    box = axes.get_window_extent()
+    widths = np.array([np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())])
+    return float((np.array([box.width, box.height]) / widths).min() * 72.0 / axes.figure.dpi)
+
+
+def _name_box(at: Floats, name: str, reach: float, side: _Side) -> Floats:
+    """Left, bottom, right, top of a name, as letters are wide on average."""
+    width, height = 0.56 * _NAME_SIZE * len(name), 1.2 * _NAME_SIZE
+    (right, up), _, _ = side
+    centre = at + np.array([right * (reach + width / 2), up * (reach + height / 2)])
+    half = np.array([width, height]) / 2
+    return np.concatenate([centre - half, centre + half])
+
+
+def _covered(boxes: Floats, others: Floats) -> Floats:
+    """How much of the others each box covers."""
+    low = np.maximum(boxes[:, None, :2], others[None, :, :2])
+    high = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
+    return np.asarray(np.maximum(high - low, 0.0).prod(axis=2).sum(axis=1))
 
 
 def _share_bar(axes: Axes, colours: Any, norm: Any, report: Judged) -> None:

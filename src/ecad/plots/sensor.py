@@ -40,6 +40,7 @@ def draw_sensor(
     _draw_p(p_values, report, sensor, rows, times, known, small=False)
     p_values.sharex(readings)
     readings.tick_params(labelbottom=False)
+    readings.xaxis.offsetText.set_visible(False)
 
 
 def _draw_readings(
@@ -191,7 +192,7 @@ def _dress(axes: Axes, x: NDArray[Any]) -> None:
                 locator,
                 formats=["%Y", "%b", "%d %b", "%H:%M", "%H:%M", "%S"],
                 zero_formats=["", "%Y", "%b", "%d %b", "%H:%M", "%H:%M"],
-                show_offset=False,
+                offset_formats=["", "", "%Y", "%Y", "%d %b %Y", "%d %b %Y"],
             )
         )
 
