@@ -459,7 +459,7 @@ def test_nobody_minds_a_reader_who_goes_away(city: Path, panel: ecad.Panel, tmp_
         ("simulate {new}/x --format xls", 2, "csv, parquet or feather"),
         ("simulate {new}/x --missing much", 2, "--missing 'much' is not known"),
         ("simulate {new}/x --kinds drop,flood", 2, "'flood'"),
-        ("plan 20 1000 --step soon", 2, "'soon'"),
+        ("plan --sensors 20 --times 1000 --step soon", 2, "'soon'"),
         ("info {city}/edges.csv", 4, "not a model file"),
     ],
 )
@@ -528,7 +528,7 @@ def test_nothing_moves_where_nobody_watches(city: Path, tmp_path: Path) -> None:
         "fit {city}/readings.csv --until 2025-02-03 --model {new}/m.ecad",
         "detect {city}/model.ecad {city}/readings.csv --from 2025-02-03 --out {new}/v.csv",
         "plot {city}/model.ecad {city}/readings.csv --from 2025-02-03 --page {new}/p.html",
-        "plan 4 300",
+        "plan --sensors 4 --times 300",
         "info {city}/model.ecad",
         "simulate {new}/other --sensors 3 --times 50",
     ],

@@ -425,8 +425,7 @@ def _reorder(
     if unknown := [name for name in given if name not in column]:
         raise PanelError(
             f"{what} has the sensor {some_of(unknown)}, which the fitted data does not have (it has "
-            f"{some_of(wanted)}); "
-            f"leave it out or fit again."
+            f"{some_of(wanted)}); leave it out with sensors=, or fit again."
         )
     ordered = np.full((len(values), len(wanted)), np.nan)
     ordered[:, [column[name] for name in given]] = values

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import EcadError, PanelError
-from .names import refuse_twice
+from .names import refuse_twice, some_of
 
 _READERS = {
     ".parquet": "parquet",
@@ -112,6 +112,7 @@ def _read_csv(path: str | os.PathLike[str]) -> Any:
         header = head[1].decode("utf-8")
         separator = max(",;\t|", key=header.count)  # the first of equals
         names = [name.strip() for name in next(csv.reader([header], delimiter=separator))]
+        _refuse_readings(names, path)
         refuse_twice([name for name in names if name], os.fspath(path))
         keys = [str(place) for place in range(len(names))]
         table = pacsv.read_csv(
@@ -134,6 +135,18 @@ def _read_csv(path: str | os.PathLike[str]) -> Any:
     # a separator at the end of each line makes a last column without name and cells
     named = [k for k, name in enumerate(names) if name or k == 0 or table.column(k).null_count < len(table)]
     return table.select(named).rename_columns([names[k] for k in named])
+
+
+def _refuse_readings(names: list[str], path: str | os.PathLike[str]) -> None:
+    """A number may be the name of a sensor; a date, or the same number twice, is none."""
+    dates = [name for name in names if re.match(r"\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2}", name)]
+    numbers = [name for name in names if re.fullmatch(r"[-+]?\d+([.,]\d+)?", name)]
+    twice = [name for name in numbers if numbers.count(name) > 1]
+    if (dates and len(dates) + len(numbers) == len(names)) or twice:
+        raise PanelError(
+            f"The first row of the file {os.fspath(path)!r} holds readings ({some_of((dates + twice)[:2])}) and no "
+            "names: write a header above it."
+        )
 
 
 def _frame_of_mapping(source: Mapping[Any, Any]) -> Any:
