@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import naive
 import panels
-from ecad import Panel, features, imputation, judging, seasonality, settings, training
+from ecad import Panel, features, imputation, judging, preparing, seasonality, settings, training
 
 NAN = math.nan
 METHODS = ["gaussian", "seasonal", "iterative", "keep", None]
@@ -45,7 +45,7 @@ class Fitted:
         panel = panel_of(small, slice(n_train), clock)
         options = {"max_iter": 2, "tol": 1e3}  # enough to learn something; a larger tolerance than any change
         options = options if self.plan.impute == "iterative" else {}
-        self.prepared = training._prepare(self.plan, panel, 0, options)
+        self.prepared = preparing.prepare(self.plan, panel, 0, options)
         trained = training.train(self.plan, panel, options)
         self.model, self.memory = trained.model, trained.memory
         self.week_seconds = small.week_seconds if clock else None
@@ -66,7 +66,7 @@ class Fitted:
             prepared = self._refilled(values)
         return prepared.design(np.arange(first, self.n_train))
 
-    def _refilled(self, values: np.ndarray) -> training._Prepared:
+    def _refilled(self, values: np.ndarray) -> preparing.Prepared:
         prepared = self.prepared
         seconds = None if self.week_seconds is None else self.week_seconds[: self.n_train]
         usual = prepared.usual

@@ -1,6 +1,6 @@
 """training panel -> what was learned (Model), what a stream starts with (Memory): the other place that knows the order.
 
-    readings -> usual levels -> filled -> features -> who draws what -> members -> leave-one-out residuals -> window
+    prepared readings -> who draws what -> members -> leave-one-out residuals -> window
 
 Features are made twice, block by block of time, once to train on and once to predict: that costs less than the memory
 that they would fill.
@@ -11,26 +11,22 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from tqdm import tqdm
 
-from . import _kernels, _threads, ensemble, features, imputation, neighbourhood, pvalues, scores, seasonality
+from . import _kernels, _threads, ensemble, features, imputation, pvalues, scores, seasonality
 from .errors import EcadWarning, FitError, SettingError
-from .judging import HOUR, Memory, Model, class_of, rows
+from .judging import HOUR, Memory, Model, class_of
 from .learners import Members
 from .learners.ridge import RidgeMembers, WeightedGrams, strength_of
 from .learners.sklearn import SklearnMembers, fit_members, takes_missing
 from .panel import Panel
+from .preparing import Prepared, block_ends, prepare, targets_of
 from .settings import seed_of
 
 Array = np.ndarray[Any, Any]
-
-BLOCK_NUMBERS = 1 << 18  # features that stand in memory at once, per thread
-SEASONAL_LAG_SHARE = 8  # a seasonal lag costs that many first ticks: at most an eighth of training
-UNCLOCKED_DAY = 24  # ticks that stand for a day where the panel has no clock
 
 
 class Trained(NamedTuple):
@@ -42,45 +38,6 @@ class Trained(NamedTuple):
     train_times: Array  # (T',) ticks
     calibration_scores: Array  # (T', K)
     seed: int
-
-
-@dataclass(frozen=True, eq=False)
-class _Prepared:
-    """A training panel ready to be learned from: what several stages need."""
-
-    plan: Any
-    panel: Panel
-    layout: features.Layout
-    usual: seasonality.Usual
-    spread: Array
-    fitted: Array
-    order: Array
-    filling: imputation.Filling
-    filled: Array
-    readings: Array  # filled, in units of features
-    patience: int | None
-    silent: Array
-    threads: int
-
-    def blocks(self, ticks: Array, n_groups: int = 1) -> list[slice]:
-        """Slices of the training `ticks` whose features fit into a block; many groups need longer ones."""
-        numbers = BLOCK_NUMBERS * min(n_groups, 16)
-        size = max(1, numbers // max(1, self.panel.n_sensors * self.layout.n_features))
-        return [slice(a, min(a + size, len(ticks))) for a in range(0, len(ticks), size)]
-
-    def design(self, ticks: Array, room: _threads.Room | None = None) -> Array:
-        """Features (tick, sensor, feature) of ascending ticks; those in a room are there until the next are made."""
-        span = slice(int(ticks[0]), int(ticks[-1]) + 1)
-        shape = (span.stop - span.start, self.panel.n_sensors, self.layout.n_features)
-        out = None if room is None else room.array("features", shape, self.plan.dtype)
-        seconds = self.panel.week_seconds
-        week_seconds = None if seconds is None else seconds[span]
-        level, spread = self.usual.levels(np.arange(span.start, span.stop), week_seconds)
-        X, _ = rows(
-            self.layout, self.readings, span.start, self.order, self.silent[span], self.panel.values[span],
-            level, spread, self.usual, self.filling, self.filled[span], week_seconds, self.plan.dtype, out,
-        )  # fmt: skip
-        return X if len(X) == len(ticks) else np.ascontiguousarray(X[ticks - span.start])
 
 
 def train(plan: Any, panel: Panel, imputer_options: dict[str, Any] | None = None) -> Trained:
@@ -95,8 +52,8 @@ def _train(plan: Any, panel: Panel, imputer_options: dict[str, Any]) -> Trained:
             'regressor="lstm" is not part of this version: use "ridge" or any scikit-learn regressor.'
         )
     seed = seed_of(plan.random_state)
-    prepared = _prepare(plan, panel, seed, imputer_options)
-    targets = _targets(prepared)
+    prepared = prepare(plan, panel, seed, imputer_options)
+    targets = targets_of(prepared)
     ticks = np.flatnonzero(~np.isnan(targets).all(axis=1))
     if len(ticks) == 0:
         raise FitError(
@@ -105,7 +62,7 @@ def _train(plan: Any, panel: Panel, imputer_options: dict[str, Any]) -> Trained:
         )
     targets = targets[ticks]
     reference = _reference(prepared, len(ticks))
-    in_bag = ensemble.draw(len(ticks), plan.n_members, seed, _block_ends(prepared, ticks))
+    in_bag = ensemble.draw(len(ticks), plan.n_members, seed, block_ends(prepared, ticks))
     oob = ensemble.out_of_bag(in_bag, plan.aggregation)
     members = _fit_members(prepared, ticks, targets, in_bag, seed)
     expected = _leave_one_out(prepared, members, oob, ticks)
@@ -114,188 +71,10 @@ def _train(plan: Any, panel: Panel, imputer_options: dict[str, Any]) -> Trained:
     return _finish(prepared, seed, ticks, in_bag, oob, members, residuals, reference)
 
 
-# -- before the members ------------------------------------------------------------------------------------------------
-
-
-def _prepare(plan: Any, panel: Panel, seed: int, imputer_options: dict[str, Any]) -> _Prepared:
-    values = panel.values
-    centre, scale, spread = seasonality.scale_of(values)
-    fitted: Array = np.asarray(~np.isnan(values).all(axis=0))
-    _tell_odd_sensors(panel, fitted)
-    usual = seasonality.Usual(centre, scale, _season(plan, panel, centre, scale), plan.scale == "sensor")
-    order = _order(plan, panel, fitted)
-    layout = _layout(plan, panel, usual.season, int(fitted.sum()))
-    level = usual.levels(np.arange(panel.n_times), panel.week_seconds)[0]
-    filling, filled = _fill(plan, values, level, scale, order, seed, imputer_options)
-    patience = _patience(plan, panel)
-    silent = np.zeros(values.shape, dtype=bool)
-    if patience is not None:
-        silent = features.silence(~np.isnan(values), np.full(len(centre), -1), 0, patience)
-    return _Prepared(
-        plan=plan, panel=panel, layout=layout, usual=usual, spread=spread, fitted=fitted, order=order,
-        filling=filling, filled=filled, readings=usual.measure(filled, level), patience=patience, silent=silent,
-        threads=_threads.available(plan.n_jobs),
-    )  # fmt: skip
-
-
-def _tell_odd_sensors(panel: Panel, fitted: Array) -> None:
-    if not fitted.any():
-        raise FitError(f"None of the {panel.n_sensors} sensors has a reading in the training data.")
-    dead = [panel.sensors[k] for k in np.flatnonzero(~fitted)]
-    if dead:
-        warnings.warn(
-            f"{_named(dead)} no reading in the training data: no neighbour of others, and no verdicts of its own "
-            "until it is fitted again.",
-            EcadWarning,
-            stacklevel=5,
-        )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # an all-NaN sensor is not constant
-        constant = np.nanmax(panel.values, axis=0) == np.nanmin(panel.values, axis=0)
-    still = [panel.sensors[k] for k in np.flatnonzero(constant & fitted)]
-    if still:
-        warnings.warn(
-            f"{_named(still)} the same value throughout the training data: any other value will be an alarm.",
-            EcadWarning,
-            stacklevel=5,
-        )
-
-
-def _named(sensors: list[str]) -> str:
-    if len(sensors) == 1:
-        return f"Sensor {sensors[0]!r} has"
-    return f"{len(sensors)} sensors ({', '.join(map(repr, sensors[:5]))}{', ...' if len(sensors) > 5 else ''}) have"
-
-
-def _season(plan: Any, panel: Panel, centre: Array, scale: Array) -> seasonality.Season | None:
-    if panel.week_seconds is None:
-        if plan.season in ("week", "day"):
-            raise SettingError(
-                f"season={plan.season!r} needs a panel with a clock, and this one has tick numbers only."
-            )
-        return None
-    step = _step_seconds(panel)
-    period = seasonality.choose_period(panel.n_times * step, plan.season)
-    if period is None:
-        return None
-    return seasonality.fit_season(panel.values, panel.week_seconds, step, period, centre, scale)
-
-
-def _step_seconds(panel: Panel) -> int:
-    return max(1, int(np.timedelta64(panel.step, "us").astype(np.int64)) // 1_000_000)
-
-
-def _order(plan: Any, panel: Panel, fitted: Array) -> Array:
-    n_nearest = min(panel.n_sensors, plan.neighbours + neighbourhood.SPARE)
-    if panel.positions is not None and panel.geometry is not None:
-        order = neighbourhood.order_by_position(panel.positions, panel.geometry, n_nearest)
-    elif panel.adjacency is not None:
-        order = neighbourhood.order_by_path(panel.n_sensors, *panel.adjacency, n_nearest)
-    else:
-        order = neighbourhood.order_by_correlation(panel.values, n_nearest)
-    return neighbourhood.put_last(order, ~fitted)
-
-
-def _layout(plan: Any, panel: Panel, season: seasonality.Season | None, n_fitted: int) -> features.Layout:
-    clock = panel.has_clock
-    if plan.calendar is True and not clock:
-        raise SettingError("calendar=True needs a panel with a clock, and this one has tick numbers only.")
-    lags: tuple[int, ...] = ()
-    if isinstance(plan.seasonal_lags, str):
-        day = panel.ticks_per_day
-        longest = panel.n_times // SEASONAL_LAG_SHARE
-        lags = tuple(lag for lag in (day, 7 * day) if plan.lags < lag <= longest) if day else ()
-    elif plan.seasonal_lags is not None:
-        lags = tuple(int(lag) for lag in plan.seasonal_lags)
-    layout = features.Layout(
-        lags=plan.lags,
-        neighbours=min(plan.neighbours, n_fitted),
-        seasonal_lags=lags,
-        calendar=clock if plan.calendar == "auto" else bool(plan.calendar),
-        level=season is not None,
-        same_tick=plan.same_tick,
-    )
-    if panel.n_times <= layout.longest_lag:
-        raise FitError(
-            f"{panel.n_times} training ticks are too few: a row looks {layout.longest_lag} ticks back. "
-            "Give more data, or fewer lags."
-        )
-    return layout
-
-
-def _fill(
-    plan: Any,
-    values: Array,
-    level: Array,
-    scale: Array,
-    order: Array,
-    seed: int,
-    imputer_options: dict[str, Any],
-) -> tuple[imputation.Filling, Array]:
-    if plan.impute == "iterative":
-        return imputation.fit_iterative(values, seed % 2**32, **imputer_options)
-    filling: imputation.Filling = imputation.Keep()
-    if plan.impute == "gaussian":
-        filling = imputation.fit_gaussian((values - level) / scale, order)
-    elif plan.impute == "seasonal":
-        filling = imputation.Seasonal()
-    memory = imputation.LastDeviation(np.zeros(values.shape[1]))
-    return filling, imputation.fill(filling, memory, values, level, scale)
-
-
-def _patience(plan: Any, panel: Panel) -> int | None:
-    if plan.silent_after == "auto":
-        return panel.ticks_per_day or UNCLOCKED_DAY
-    return None if plan.silent_after is None else int(plan.silent_after)
-
-
 # -- the members -------------------------------------------------------------------------------------------------------
 
 
-def _targets(prepared: _Prepared) -> Array:
-    """What is trained on (time, sensor), in units of features; NaN where there is no usable row."""
-    plan, layout, panel = prepared.plan, prepared.layout, prepared.panel
-    targets = prepared.readings.copy()
-    if plan.train_on == "observed":
-        targets[np.isnan(panel.values)] = np.nan
-    targets[: layout.longest_lag] = np.nan
-    targets[:, ~prepared.fitted] = np.nan
-    if plan.impute is None:
-        targets[~_complete(prepared)] = np.nan
-    return targets
-
-
-def _complete(prepared: _Prepared) -> Array:
-    """(time, sensor): whether a row has no hole; computed from the holes, without making the row."""
-    layout, readings = prepared.layout, prepared.readings
-    hole = np.isnan(readings)
-    ticks = np.arange(len(readings))[:, None]
-    run = ticks - np.maximum.accumulate(np.where(hole, ticks, -1), axis=0)
-    first = layout.longest_lag
-    index = features.neighbours_at(prepared.order, layout.neighbours, prepared.silent[first:])
-    out = np.zeros(readings.shape, dtype=bool)
-    _kernels.complete_rows(
-        run,
-        first,
-        index,
-        layout.lags,
-        readings,
-        np.asarray(layout.seasonal_lags, dtype=np.int64),
-        out[first:],
-    )
-    if layout.same_tick:
-        others = np.broadcast_to(index[:, :, 1:], (len(readings) - first, *index[:, :, 1:].shape[1:]))
-        out[first:] &= ~np.take_along_axis(hole[first:, None, :], others, axis=2).any(axis=2)
-    return out
-
-
-def _block_ends(prepared: _Prepared, ticks: Array) -> Array | None:
-    if prepared.plan.bootstrap == "iid":
-        return None
-    return ensemble.day_blocks(ticks, prepared.panel.ticks_per_day or UNCLOCKED_DAY)
-
-
-def _groups(prepared: _Prepared) -> tuple[Array, list[Any]]:
+def _groups(prepared: Prepared) -> tuple[Array, list[Any]]:
     """Group index of each sensor, and the groups' names."""
     groups, sensors = prepared.plan.groups, prepared.panel.sensors
     if groups == "shared":
@@ -315,7 +94,7 @@ def _groups(prepared: _Prepared) -> tuple[Array, list[Any]]:
     return np.array([names.index(groups[sensor]) for sensor in sensors], dtype=np.int64), names
 
 
-def _fit_members(prepared: _Prepared, ticks: Array, targets: Array, in_bag: Array, seed: int) -> Members:
+def _fit_members(prepared: Prepared, ticks: Array, targets: Array, in_bag: Array, seed: int) -> Members:
     group, names = _groups(prepared)
     _require_rows(prepared, group, names, targets, in_bag)
     regressor = prepared.plan.regressor
@@ -329,7 +108,7 @@ def _fit_members(prepared: _Prepared, ticks: Array, targets: Array, in_bag: Arra
     return _fit_sklearn(prepared, ticks, targets, in_bag, group, seed)
 
 
-def _require_rows(prepared: _Prepared, group: Array, names: list[Any], targets: Array, in_bag: Array) -> None:
+def _require_rows(prepared: Prepared, group: Array, names: list[Any], targets: Array, in_bag: Array) -> None:
     """Every member must have something to learn each group from."""
     for g in range(len(names)):
         who = (group == g) & prepared.fitted
@@ -344,7 +123,7 @@ def _require_rows(prepared: _Prepared, group: Array, names: list[Any], targets: 
 
 
 def _fit_ridge(
-    prepared: _Prepared,
+    prepared: Prepared,
     ticks: Array,
     targets: Array,
     in_bag: Array,
@@ -376,7 +155,7 @@ def _fit_ridge(
 
 
 def _fit_sklearn(
-    prepared: _Prepared, ticks: Array, targets: Array, in_bag: Array, group: Array, seed: int
+    prepared: Prepared, ticks: Array, targets: Array, in_bag: Array, group: Array, seed: int
 ) -> Members:
     plan = prepared.plan
     keeps = takes_missing(plan.regressor)
@@ -401,7 +180,7 @@ def _fit_sklearn(
     return SklearnMembers(fitted, group, keeps and plan.impute == "keep")
 
 
-def _leave_one_out(prepared: _Prepared, members: Members, oob: ensemble.OutOfBag, ticks: Array) -> Array:
+def _leave_one_out(prepared: Prepared, members: Members, oob: ensemble.OutOfBag, ticks: Array) -> Array:
     """Leave-one-out predictions (T', sensor) of the training rows, in units of features."""
     out = np.empty((len(ticks), prepared.panel.n_sensors))
     blocks = prepared.blocks(ticks)
@@ -429,7 +208,7 @@ def _in_order(work: Callable[[slice], Any], blocks: list[slice], threads: int) -
             yield from pool.map(work, blocks[start : start + 4 * threads])
 
 
-def _bar(prepared: _Prepared, what: str, total: int) -> Any:
+def _bar(prepared: Prepared, what: str, total: int) -> Any:
     show = prepared.plan.progress
     # with None, tqdm shows a bar at a terminal only; delay keeps short work quiet
     return tqdm(
@@ -444,7 +223,7 @@ def _bar(prepared: _Prepared, what: str, total: int) -> Any:
 # -- after the members -------------------------------------------------------------------------------------------------
 
 
-def _reference(prepared: _Prepared, n_times: int) -> pvalues.Reference:
+def _reference(prepared: Prepared, n_times: int) -> pvalues.Reference:
     """The rules of ranking; refuses where no p-value could ever be as small as alpha."""
     plan, panel = prepared.plan, prepared.panel
     if plan.reference == "seasonal" and panel.ticks_per_day is None:
@@ -499,7 +278,7 @@ def _remedy(plan: Any, reference: pvalues.Reference) -> str:
 
 
 def _finish(
-    prepared: _Prepared,
+    prepared: Prepared,
     seed: int,
     ticks: Array,
     in_bag: Array,
@@ -562,7 +341,7 @@ def _finish(
 
 
 def _studentise(
-    prepared: _Prepared, residuals: Array, ticks: Array, hours: Array | None
+    prepared: Prepared, residuals: Array, ticks: Array, hours: Array | None
 ) -> tuple[scores.LocalScale, Array]:
     """Training residuals by the local scale of their own past, and the memory that goes on from there."""
     n_times, n_sensors = prepared.panel.values.shape
