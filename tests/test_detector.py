@@ -431,10 +431,20 @@ def test_a_setting_that_cannot_work_is_refused_at_fit_not_before(panel: Panel) -
 
 
 def test_an_estimator_that_is_not_fitted_says_so(panel: Panel) -> None:
-    with pytest.raises(NotFittedError):
-        quick().detect(panel)
-    with pytest.raises(NotFittedError):
-        quick().stream()
+    for kind in (NotFittedError, EcadError):  # scikit-learn's word for it, and ours
+        with pytest.raises(kind, match="ECAD has not been fitted"):
+            quick().detect(panel)
+        with pytest.raises(kind, match="call fit first"):
+            quick().stream()
+
+
+def test_results_are_shown_in_one_line(panel: Panel) -> None:
+    detector = quick().fit(panel[:170])
+    report, stream = detector.detect(panel[170:]), detector.stream()
+    verdict = stream.update(panel.times[170], panel.values[170])
+    for shown in (report, stream, verdict):
+        assert repr(shown).startswith(f"<{type(shown).__name__}: ") and "\n" not in repr(shown)
+    assert f"{len(panel.sensors)} sensors" in repr(verdict) and str(verdict.time_text) in repr(verdict)
 
 
 def test_what_was_learned_is_described_by_fitted_attributes(panel: Panel) -> None:

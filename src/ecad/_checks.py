@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterable
 from numbers import Integral, Real
 from typing import Any
 
-from .errors import SettingError
+from .errors import NotFitted, SettingError
+
+
+def fitted(estimator: Any, learned: str) -> None:
+    """The estimator must have learned something."""
+    if not hasattr(estimator, learned):
+        raise NotFitted(type(estimator).__name__)
 
 
 def one_of(name: str, value: Any, options: Iterable[Any], *, or_a: str | None = None) -> Any:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from . import _threads, settings
+from . import _checks, _threads, settings
 from .errors import SettingError
 from .judging import VERDICT_COLUMNS, Judged, Memory, Model, judge
 from .panel import Panel, as_panel, continue_after
@@ -193,7 +192,7 @@ class ECAD(BaseEstimator):
 
         A gap after the fitted data becomes rows of missing readings; an overlap or an earlier time is an error.
         """
-        check_is_fitted(self, "model_")
+        _checks.fitted(self, "model_")
         panel = as_panel(later, like=self.last_tick_)
         values, times = continue_after(panel, self.last_tick_)
         judged_panel = Panel(
@@ -237,7 +236,7 @@ class ECAD(BaseEstimator):
         """A stream that goes on from the end of the fitted data, one tick at a time."""
         from .stream import Stream
 
-        check_is_fitted(self, "model_")
+        _checks.fitted(self, "model_")
         return Stream(self.model_, self.memory_.copy(), self.last_tick_)
 
 

@@ -4,12 +4,15 @@ EcadError (ValueError)
 ├── PanelError       the data cannot become a panel, or does not continue the fitted one
 ├── SettingError     a parameter has a value that cannot work
 ├── FitError         the training data cannot support what was asked of it
+├── NotFitted        something was asked that needs a fit first (also scikit-learn's NotFittedError)
 ├── ModelFileError   a model file is truncated, altered, newer, or no model file
 └── MissingExtra     an optional dependency is needed (also an ImportError)
 EcadWarning (UserWarning)  a repair that was made and counted
 """
 
 from __future__ import annotations
+
+from sklearn.exceptions import NotFittedError
 
 
 class EcadError(ValueError):
@@ -26,6 +29,13 @@ class SettingError(EcadError):
 
 class FitError(EcadError):
     """The training data cannot support what was asked of it."""
+
+
+class NotFitted(EcadError, NotFittedError):
+    """Something was asked of a detector that has not been fitted."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"This {kind} has not been fitted, and what is asked needs that: call fit first.")
 
 
 class ModelFileError(EcadError):

@@ -117,7 +117,8 @@ class Report:
         share = n_alarms / n_tested if n_tested else float("nan")
         lines = [
             f"{len(self.times):,} ticks of {len(self.sensors):,} sensors: {n_tested:,} readings tested at "
-            f"alpha = {self.alpha:g}, {n_alarms:,} alarms ({share:.2%}) in {len(self.episodes):,} episodes."
+            f"alpha = {self.alpha:g}, {_counted(n_alarms, 'alarm')} ({share:.2%}) in "
+            f"{_counted(len(self.episodes), 'episode')}."
         ]
         for code in (MISSING, WARMING_UP, NO_FEATURES, NOT_FITTED):
             n = int(np.sum(self.status_codes == code))
@@ -131,13 +132,13 @@ class Report:
 
     def __repr__(self) -> str:
         size = f"{len(self.times)} ticks x {len(self.sensors)} sensors"
-        return f"<Report: {size}, {int(self.alarms.sum())} alarms at {self.alpha:g}>"
+        return f"<Report: {size}, {_counted(int(self.alarms.sum()), 'alarm')} at {self.alpha:g}>"
 
 
 _FIELDS = {"value": "values", "score": "scores", "p_value": "p_values", "alarm": "alarms"}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RowReport:
     """Verdicts on rows (X, y); the names are those of a Report, every array is (row,)."""
 
@@ -162,8 +163,11 @@ class RowReport:
         columns = {name: getattr(self, _FIELDS.get(name, name)) for name in COLUMNS[:-1]}
         return make_frame({**columns, "status": (self.status_codes, tuple(STATUS))}, "pandas", None)
 
+    def __repr__(self) -> str:
+        return f"<RowReport: {len(self.values)} rows, {_counted(int(self.alarms.sum()), 'alarm')} at {self.alpha:g}>"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Verdict:
     """Verdicts on one tick; the names are those of a Report, every array is (sensor,)."""
 
@@ -181,6 +185,10 @@ class Verdict:
     stand_ins: tuple[StandIn, ...] = ()
     gap: int = 0  # ticks that were skipped before this one, taken as not observed
     time_zone: str | None = None
+
+    def __repr__(self) -> str:
+        tested, alarms = int(np.isfinite(self.p_values).sum()), _counted(int(self.alarms.sum()), "alarm")
+        return f"<Verdict: {self.time_text}, {tested} of {len(self.sensors)} sensors tested, {alarms}>"
 
     @property
     def time_text(self) -> int | str:
@@ -210,3 +218,7 @@ def _plain(column: Array) -> list[Any]:
     if column.dtype.kind == "f":
         return [x if np.isfinite(x) else None for x in column.tolist()]
     return list(column.tolist())
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"

@@ -34,6 +34,9 @@ class Stream:
         self._last = _number(memory.last_time)
         self._place = {name: k for k, name in enumerate(last_tick.sensors)}
 
+    def __repr__(self) -> str:
+        return f"<Stream: {len(self.sensors)} sensors, newest tick {show_time(self.time, self.last_tick.time_zone)}>"
+
     @property
     def sensors(self) -> tuple[str, ...]:
         """The sensors, in the order of every array."""

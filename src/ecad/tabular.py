@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from . import _checks, _threads, decisions, ensemble, pvalues, scores, seasonality, settings
 from .errors import FitError
@@ -113,7 +113,7 @@ class TabularECAD(RegressorMixin, BaseEstimator):
 
     def member_predictions(self, X: Any) -> Array:
         """What each member predicts: (B, rows)."""
-        check_is_fitted(self, "in_bag_")
+        _checks.fitted(self, "in_bag_")
         X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())
         return self._members.predict(X[:, None, :])[:, :, 0]
 
@@ -123,7 +123,7 @@ class TabularECAD(RegressorMixin, BaseEstimator):
 
     def detect(self, X: Any, y: Any) -> RowReport:
         """Judge rows in their order, each before it is learned; the estimator does not change."""
-        check_is_fitted(self, "in_bag_")
+        _checks.fitted(self, "in_bag_")
         X, y = self._rows(X, y, reset=False)
         with _threads.one_blas_thread():
             expected = self._centre(self._members.predict(X[:, None, :])[:, :, 0])
