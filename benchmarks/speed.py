@@ -3,7 +3,7 @@
     make bench                       all of it
     make bench ARGS="batch stream"   some of it
 
-Both sides get the same rows, members, precision and threads. Each timing is the median of alternated, warm runs; a part
+Both sides get the same rows, members, precision and cores. Each timing is the median of alternated, warm runs; a part
 of the peer's work that would take hours is measured on a sample of its rows and scaled, and says so.
 """
 
@@ -18,7 +18,8 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,18 @@ def median(seconds: list[float]) -> float:
     return statistics.median(seconds)
 
 
+@contextmanager
+def on_one_core() -> Iterator[None]:
+    """This process on one core, and its BLAS on one thread."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
 def say(what: str, value: str, bound: str = "") -> None:
     """One line of the table."""
     print(f"  {what:<62} {value:>16}   {bound}", flush=True)
@@ -91,7 +104,7 @@ def peer_rows(detector: ecad.ECAD, panel: ecad.Panel, first: int) -> tuple[np.nd
     return X.reshape(-1, 25), scaled[ticks].reshape(-1)
 
 
-def mapie_regressor(n_members: int, n_rows: int) -> Any:
+def mapie_regressor(n_members: int, n_rows: int, n_jobs: int = 1) -> Any:
     """MAPIE's EnbPI around the same ridge."""
     from mapie.regression import TimeSeriesRegressor
     from mapie.subsample import BlockBootstrap
@@ -100,7 +113,7 @@ def mapie_regressor(n_members: int, n_rows: int) -> Any:
     blocks = BlockBootstrap(
         n_resamplings=n_members, n_blocks=max(2, n_rows // 480), overlapping=False, random_state=0
     )
-    return TimeSeriesRegressor(Ridge(), method="enbpi", cv=blocks, agg_function="mean", n_jobs=1)
+    return TimeSeriesRegressor(Ridge(), method="enbpi", cv=blocks, agg_function="mean", n_jobs=n_jobs)
 
 
 def batch() -> None:
@@ -109,29 +122,40 @@ def batch() -> None:
         "\nbatch: 20 sensors x 8,760 hours, 5 lags of 5 neighbours, B = 25, ridge, float64, quantile centre"
     )
     panel = network(20, 8_760)
+    detector = paper_like(centre="quantile").fit(panel[:4_380])
+    batch_beside_peer(panel, detector, f"{os.cpu_count()} cores", os.cpu_count() or 1)
+    with on_one_core():
+        batch_beside_peer(panel, detector, "one core", 1)
+    centre_against_product(detector, 20 * 4_380)
+    say("peak memory of fit and detect in a fresh process", f"{fresh_peak('batch'):.0f} MB", "under 600")
+
+
+def batch_beside_peer(panel: ecad.Panel, detector: ecad.ECAD, where: str, n_jobs: int) -> None:
+    """Fit, then judge, on the same cores as the peer; the peer with one job or as many as cores, what is faster."""
     training, later = panel[:4_380], panel[4_380:]
-    detector = paper_like(centre="quantile").fit(training)
     X, y = peer_rows(detector, training, 5)
     X1, y1 = peer_rows(detector, panel, 4_380)
-    peer = mapie_regressor(25, len(y))
-    fit, peer_fit = alternate(lambda: paper_like(centre="quantile").fit(training), lambda: peer.fit(X, y))
-    say("ECAD fit (features, Gram, members, leave-one-out)", f"{median(fit):.4f} s", "under 0.06")
-    say(f"MAPIE {version('mapie')} EnbPI fit, same {len(y):,} rows", f"{median(peer_fit):.3f} s")
-    say("  how many times faster", f"{median(peer_fit) / median(fit):.0f}", "at least 30")
+    peers = [mapie_regressor(25, len(y), jobs) for jobs in sorted({1, n_jobs})]
+    fit, *peer_fits = alternate(
+        lambda: paper_like(centre="quantile").fit(training),
+        *[lambda peer=peer: peer.fit(X, y) for peer in peers],
+    )
+    peer_fit = min(map(median, peer_fits))
+    say(f"ECAD fit (features, Gram, members, scores), {where}", f"{median(fit):.4f} s", "under 0.06")
+    say(f"MAPIE {version('mapie')} EnbPI fit, same {len(y):,} rows", f"{peer_fit:.3f} s")
+    say("  how many times faster", f"{peer_fit / median(fit):.0f}", "at least 30")
 
     part = 100
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         detect, predict = alternate(
             lambda: detector.detect(later),
-            lambda: peer.predict(X1[:part], confidence_level=0.95, ensemble=True, optimize_beta=False),
+            lambda: peers[0].predict(X1[:part], confidence_level=0.95, ensemble=True, optimize_beta=False),
         )
     scaled = median(predict) / part * len(y1)
-    say("ECAD p-values of all 87,600 readings", f"{median(detect):.3f} s", "under 0.6")
+    say(f"ECAD p-values of all 87,600 readings, {where}", f"{median(detect):.3f} s", "under 0.6")
     say(f"MAPIE predict, {part} rows scaled to {len(y1):,}", f"{scaled:.1f} s")
     say("  how many times faster", f"{scaled / median(detect):.0f}", "at least 100")
-    centre_against_product(detector, len(y1))
-    say("peak memory of fit and detect in a fresh process", f"{fresh_peak('batch'):.0f} MB", "under 600")
 
 
 def centre_against_product(detector: ecad.ECAD, n_rows: int) -> None:
@@ -200,27 +224,17 @@ def ticks_of(stream: Any, panel: ecad.Panel) -> list[float]:
     return seconds
 
 
-def on_one_core() -> set[int]:
-    """Pin this process to one core; gives back the cores it had."""
-    cores = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(cores)})
-    return cores
-
-
 def stream() -> None:
     """Ticks of 1,000 and of 20 sensors, 10 % of the readings missing, on one core."""
-    cores = on_one_core()
-    try:
+    with on_one_core():
         for n_sensors in (1_000, 20):
             stream_of(n_sensors)
-    finally:
-        os.sched_setaffinity(0, cores)
 
 
 def stream_of(n_sensors: int) -> None:
     """The stream itself, and for few sensors the peer beside it."""
     longest = 168  # the defaults look a week back
-    n_training, n_ticks = 4_380 + longest, 1_000 if n_sensors == 1_000 else 4_000
+    n_training, n_ticks = 4_380 + longest, 1_020 if n_sensors == 1_000 else 4_020
     panel = with_holes(network(n_sensors, n_training + n_ticks), 0.1, seed=1)
     detector = ecad.ECAD(centre="quantile", random_state=0).fit(panel[:n_training])
     n = detector.model_.oob.n_predictors
@@ -240,7 +254,7 @@ def stream_of(n_sensors: int) -> None:
     )
     say(f"memory gained over {n_sensors * len(seconds):,} readings", f"{resident() - memory:+.1f} MB", "flat")
     if n_sensors == 20:
-        peer_stream(detector, panel, n_training, float(np.median(seconds)) / n_sensors)
+        stream_beside_peer(detector, panel, n_training)
 
 
 def resident() -> float:
@@ -249,25 +263,33 @@ def resident() -> float:
     return pages * resource.getpagesize() / 2**20
 
 
-def peer_stream(detector: ecad.ECAD, panel: ecad.Panel, n_training: int, ours: float) -> None:
-    """MAPIE's predict and update, reading by reading, with as many scores as the fit gave it."""
+def stream_beside_peer(detector: ecad.ECAD, panel: ecad.Panel, n_training: int) -> None:
+    """MAPIE's predict and update, reading by reading, with as many scores as the fit gave it, or fewer."""
     whole = network(20, panel.n_times)
     X, y = peer_rows(detector, whole, 5)
     n_rows = (n_training - 5) * 20
     for n_scores in (n_rows, 20_000):
         peer = mapie_regressor(25, n_scores).fit(X[n_rows - n_scores : n_rows], y[n_rows - n_scores : n_rows])
-        seconds = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for i in range(n_rows, n_rows + 60):
-                start = time.perf_counter()
-                peer.predict(X[i : i + 1], confidence_level=0.95, ensemble=True, optimize_beta=False)
-                peer.update(X[i : i + 1], y[i : i + 1], ensemble=True)
-                seconds.append(time.perf_counter() - start)
-        each = float(np.median(seconds[10:]))
+        going = detector.stream()
+        ours, theirs = [], []
+        for turn in range(RUNS + 1):
+            ours.append(median(ticks_of(going, panel[n_training + 100 * turn :][:100])) / panel.n_sensors)
+            rows = range(n_rows + 12 * turn, n_rows + 12 * (turn + 1))
+            theirs.append(median([peer_step(peer, X[i : i + 1], y[i : i + 1]) for i in rows]))
+        each, own = median(theirs[1:]), median(ours[1:])
         say(f"MAPIE update + predict a reading, {n_scores:,} scores", f"{1e3 * each:.2f} ms")
-        say("  ECAD a reading", f"{1e6 * ours:.1f} us")
-        say("  how many times faster", f"{each / ours:.0f}", "at least 300" if n_scores == n_rows else "")
+        say("  ECAD a reading", f"{1e6 * own:.1f} us")
+        say("  how many times faster", f"{each / own:.0f}", "at least 300" if n_scores == n_rows else "")
+
+
+def peer_step(peer: Any, X: np.ndarray, y: np.ndarray) -> float:
+    """Seconds of MAPIE's predict and update with one reading."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        start = time.perf_counter()
+        peer.predict(X, confidence_level=0.95, ensemble=True, optimize_beta=False)
+        peer.update(X, y, ensemble=True)
+        return time.perf_counter() - start
 
 
 # -- pems10 ------------------------------------------------------------------------------------------------------------
@@ -294,8 +316,9 @@ def pems10() -> None:
             detector.fit(training).detect(later)
 
     quantile, ensemble = alternate(lambda: run("quantile"), lambda: run("ensemble"))
-    say("end to end, quantile centre (the paper)", f"{median(quantile):.3f} s")
-    say("end to end, ensemble centre (as in the authors' code)", f"{median(ensemble):.3f} s")
+    # 60 times faster than the authors' script, which took 31 s where these bounds were set
+    say("end to end, quantile centre (the paper)", f"{median(quantile):.3f} s", "under 0.51")
+    say("end to end, ensemble centre (as in the authors' code)", f"{median(ensemble):.3f} s", "under 0.51")
 
 
 def version(package: str) -> str:
