@@ -243,15 +243,15 @@ def rank_gathered(
             n = 0
             if lags == 0:
                 for a in range(slots.shape[0]):
-                    n = _collect(ring, marks, ring_ticks, k, (place + slots[a]) % H, v, m, ticks, n)
+                    n = _collect(ring, marks, ring_ticks, k, place + slots[a], v, m, ticks, n)
             elif not everywhere:
                 for a in range(near.shape[1]):
                     for lag in range(lags, 0, -1):
-                        n = _collect(ring, marks, ring_ticks, near[k, a], (place - lag) % H, v, m, ticks, n)
+                        n = _collect(ring, marks, ring_ticks, near[k, a], place - lag, v, m, ticks, n)
             else:
                 for a in range(near.shape[1]):
                     for lag in range(H, 0, -1):
-                        n = _collect(ring, marks, ring_ticks, near[k, a], (place - lag) % H, v, m, ticks, n)
+                        n = _collect(ring, marks, ring_ticks, near[k, a], place - lag, v, m, ticks, n)
                 for j in range(K):
                     collected = False
                     for a in range(near.shape[1]):
@@ -259,7 +259,7 @@ def rank_gathered(
                     if not collected:
                         for lag in range(lags, 0, -1):
                             if ring_ticks[(place - lag) % H] >= tick - lags:  # training ticks may have gaps
-                                n = _collect(ring, marks, ring_ticks, j, (place - lag) % H, v, m, ticks, n)
+                                n = _collect(ring, marks, ring_ticks, j, place - lag, v, m, ticks, n)
             order = np.argsort(v[:n], kind="mergesort")
             n_own = 0
             for a in range(n):
@@ -295,6 +295,8 @@ def rank_gathered(
 def _collect(
     ring: Array, marks: Array, ring_ticks: Array, k: int, place: int, v: Array, m: Array, ticks: Array, n: int
 ) -> int:
+    if place < 0:
+        place += ring.shape[1]
     x = ring[k, place]
     if np.isnan(x):
         return n
