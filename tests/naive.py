@@ -11,6 +11,7 @@ import heapq
 import math
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
+from typing import Any
 
 import numpy as np
 
@@ -105,10 +106,12 @@ def hour_of_phase(step_seconds: float, season: str | None) -> np.ndarray:
     return np.array([((phase * width) % DAY) // width for phase in range(n_phases)], dtype=np.int64)
 
 
-def shrunk(values: Sequence[float], towards: float) -> float:
-    """The median of the values, drawn towards a coarser level that counts for two readings."""
-    n = len(values)
-    return towards if n == 0 else towards + n / (n + 2.0) * (median(values) - towards)
+WEIGHTS = (0, 1, 4, 16, 64, math.inf)
+
+
+def drawn(n: int, middle: float, towards: float, weight: float) -> float:
+    """The median of n readings, drawn towards a coarser level that counts for `weight` readings."""
+    return towards if n == 0 else towards + n / (n + weight) * (middle - towards)
 
 
 def kind_of_day(phase: int, width: int, season: str | None) -> int:
@@ -116,33 +119,44 @@ def kind_of_day(phase: int, width: int, season: str | None) -> int:
     return 0 if season != "week" else min(max(phase * width // 86_400 - 4, 0), 2)
 
 
-def seasonal_level(
-    values: np.ndarray,
-    phase: np.ndarray,
-    hour_of_day: np.ndarray,
-    season: str | None,
-    width: int,
-    fallback: np.ndarray,
-) -> np.ndarray:
-    """Section 2: level (K, P) of each sensor at each phase, from the readings given.
+def group_medians(seen: Sequence[tuple[int, float]], group_of: Sequence[Any]) -> dict[Any, tuple[int, float]]:
+    """Section 2: how many of the (phase, reading) each group of phases has, and their median."""
+    members: dict[Any, list[float]] = {}
+    for p, y in seen:
+        members.setdefault(group_of[p], []).append(y)
+    return {group: (len(some), median(some)) for group, some in members.items()}
+
+
+def seasonal_levels(
+    y: np.ndarray, phase: np.ndarray, hour_of_day: np.ndarray, season: str | None, width: int, fallback: float
+) -> tuple[list[list[float]], list[float]]:
+    """Section 2: levels (26, P) of one sensor's readings, and how much each coarser level counts for.
 
     The median of the phase, drawn towards the level of its hour on days of its kind, that towards the hour of any
-    day, that towards the sensor's median; a sensor without a reading here has the level `fallback` (K,).
+    day, that towards the sensor's median. Table f < 25 is drawn from the other folds, 25 from all. What the coarser
+    level counts for is the first of WEIGHTS with the smallest sum of |reading - level in the table of its fold|.
     """
-    n_phases = len(hour_of_day)
-    hours, kinds = hour_of_day.tolist(), [kind_of_day(p, width, season) for p in range(n_phases)]
-    level = np.empty((values.shape[1], n_phases))
-    for k in range(values.shape[1]):
-        seen = [(int(p), float(y)) for p, y in zip(phase, values[:, k]) if math.isfinite(y)]
-        overall = median([y for _, y in seen]) if seen else fallback[k]
-        for p in range(n_phases):
-            hour = [(q, y) for q, y in seen if hours[q] == hours[p]]
-            kind = [(q, y) for q, y in hour if kinds[q] == kinds[p]]
-            same = [(q, y) for q, y in kind if q == p]
-            level[k, p] = overall
-            for some in (hour, kind, same):
-                level[k, p] = shrunk([y for _, y in some], level[k, p])
-    return level
+    phases, hours = range(len(hour_of_day)), hour_of_day.tolist()
+    kinds = [(hours[p], kind_of_day(p, width, season)) for p in phases]
+    seen = [(fold_of(t, len(y)), int(phase[t]), float(y[t])) for t in range(len(y)) if math.isfinite(y[t])]
+    kept = [[(p, x) for own, p, x in seen if own != fold] for fold in range(N_FOLDS + 1)]
+    levels = [[median([x for _, x in some]) if some else fallback] * len(phases) for some in kept]
+    chosen = []
+    for group_of in (hours, kinds, list(phases)):
+        medians = [group_medians(some, group_of) for some in kept]
+        tried = []
+        for weight in WEIGHTS:
+            table = [
+                [drawn(*finer.get(group_of[p], (0, 0.0)), level[p], weight) for p in phases]
+                for finer, level in zip(medians, levels)
+            ]
+            distance = 0.0
+            for fold, p, x in seen:
+                distance += abs(x - table[fold][p])
+            tried.append((distance, weight, table))
+        _, weight, levels = min(tried, key=lambda one: one[0])
+        chosen.append(weight)
+    return levels, chosen
 
 
 def seasonal_spread(
@@ -185,9 +199,11 @@ def seasonal_tables_crossfit(
     """
     n_times = len(values)
     kept = [[t for t in range(n_times) if fold_of(t, n_times) != fold] for fold in range(N_FOLDS + 1)]
-    levels = np.array(
-        [seasonal_level(values[rows], phase[rows], hour_of_day, season, width, centre) for rows in kept]
-    )
+    columns = [
+        seasonal_levels(values[:, k], phase, hour_of_day, season, width, centre[k])[0]
+        for k in range(values.shape[1])
+    ]
+    levels = np.array(columns).transpose(1, 0, 2)
     away = np.abs(values - at_times(levels, phase, n_times))
     spreads = [seasonal_spread(away[rows], phase[rows], hour_of_day, scale) for rows in kept]
     return levels, np.array(spreads)

@@ -60,10 +60,12 @@ def test_hour_of_phase_folds_the_week_on_the_day():
 
 
 def test_a_median_of_few_is_drawn_towards_the_coarser_level():
-    assert naive.shrunk([], 7.0) == 7
-    assert naive.shrunk([1], 7.0) == pytest.approx(7 - 6 / 3)
-    assert naive.shrunk([1, 2, 9], 7.0) == pytest.approx(7 - 5 * 3 / 5)
-    assert naive.shrunk([0.1, 0.1, 0.1], 0.1) == 0.1
+    assert naive.drawn(0, 0.0, 7.0, 0) == naive.drawn(0, 0.0, 7.0, 4) == 7
+    assert naive.drawn(1, 1.0, 7.0, 0) == 1
+    assert naive.drawn(1, 1.0, 7.0, 4) == pytest.approx(7 - 6 / 5)
+    assert naive.drawn(3, 2.0, 7.0, 1) == pytest.approx(7 - 5 * 3 / 4)
+    assert naive.drawn(3, 2.0, 7.0, math.inf) == 7
+    assert naive.drawn(3, 0.1, 0.1, 1) == 0.1
 
 
 def test_kinds_of_day_are_weekdays_saturday_and_sunday():
@@ -72,36 +74,41 @@ def test_kinds_of_day_are_weekdays_saturday_and_sunday():
     assert [naive.kind_of_day(p, 3600, "day") for p in range(24)] == [0] * 24
 
 
-def test_seasonal_level_goes_from_all_by_hour_and_kind_of_day_to_phase():
+def test_group_medians_are_those_of_the_phases_of_a_group():
+    seen = [(0, 2.0), (0, 4.0), (2, 12.0), (1, 5.0)]
+    assert naive.group_medians(seen, ["a", "b", "a"]) == {"a": (3, 4.0), "b": (1, 5.0)}
+
+
+def test_levels_go_to_the_hour_where_hours_differ_and_stay_where_they_do_not():
+    width = 12 * 3600  # mornings 0 and afternoons 1
+    hour_of_day = naive.hour_of_phase(width, "day")
+    phase = np.arange(100) % 2
+    levels, counts_for = naive.seasonal_levels(
+        np.where(phase == 0, 1.0, 5.0), phase, hour_of_day, "day", width, 9.0
+    )
+    assert counts_for[0] == 0 and levels == [[1, 5]] * 26  # half of the readings are 1: all have the median 3
+    noise = np.tile([-1.0, 2.0, 1.0, -2.0], 25)  # hours have the medians 0 and 0
+    levels, counts_for = naive.seasonal_levels(noise, phase, hour_of_day, "day", width, 9.0)
+    assert np.abs(levels[25]).max() == 0
+
+
+def test_levels_go_from_all_by_hour_and_kind_of_day_to_phase():
     width = 12 * 3600
-    hour_of_day = naive.hour_of_phase(width, "week")  # mornings 0 and afternoons 1, Monday to Sunday
-    phase = np.array([0, 0, 2, 10, 1])  # Monday morning twice, Tuesday, Saturday; Monday afternoon
-    values = column(2, 4, 12, 20, 5)
-    level = naive.seasonal_level(values, phase, hour_of_day, "week", width, np.array([9.0]))[0]
-    morning = 5 + 4 / 6 * (8 - 5)  # all: 5; mornings 2 4 12 20: 8
-    weekday = morning + 3 / 5 * (4 - morning)
-    saturday = morning + 1 / 3 * (20 - morning)
-    assert level[0] == pytest.approx(weekday + 2 / 4 * (3 - weekday))
-    assert level[2] == pytest.approx(weekday + 1 / 3 * (12 - weekday))
-    assert level[[4, 6, 8]] == pytest.approx([weekday] * 3)
-    assert level[10] == pytest.approx(saturday + 1 / 3 * (20 - saturday))
-    assert level[12] == pytest.approx(morning)
-    assert level[1::2] == pytest.approx([5] * 7)
+    hour_of_day = naive.hour_of_phase(width, "week")
+    phase = np.arange(14 * 30) % 14
+    weekend = np.where(phase >= 12, 30.0, np.where(phase >= 10, 20.0, 0.0))  # no weekday is like Sunday
+    wednesday = weekend + 3.0 * (phase // 2 == 2)  # a weekday of its own
+    for y, steps in ((weekend, 2), (wednesday, 3)):
+        levels, counts_for = naive.seasonal_levels(y, phase, hour_of_day, "week", width, 9.0)
+        assert levels[25] == pytest.approx(y[:14])
+        assert counts_for[steps - 1] == 0
 
 
-def test_seasonal_level_of_a_daily_season_is_drawn_by_the_same_readings_at_each_step():
-    level = naive.seasonal_level(
-        column(0, 8, 8), np.array([0, 1, 1]), np.array([0, 1]), "day", 12 * 3600, np.ones(1)
-    )
-    assert level[0] == pytest.approx([8 * (2 / 3) ** 3, 8])
-
-
-def test_seasonal_level_of_a_constant_sensor_is_its_value_and_no_reading_gives_the_fallback():
-    values = np.array([[0.1, NAN]] * 5)
-    level = naive.seasonal_level(
-        values, np.array([0, 0, 0, 1, 1]), np.array([0, 1]), "day", 12 * 3600, np.array([4.0, 8.0])
-    )
-    assert level.tolist() == [[0.1, 0.1], [8, 8]]
+def test_levels_of_a_constant_sensor_are_its_value_and_without_a_reading_the_fallback():
+    phase, hour_of_day = np.array([0, 0, 0, 1, 1]), np.array([0, 1])
+    for y, level in ((np.full(5, 0.1), 0.1), (np.full(5, NAN), 8.0)):
+        levels, _ = naive.seasonal_levels(y, phase, hour_of_day, "day", 12 * 3600, 8.0)
+        assert levels == [[level, level]] * 26
 
 
 def test_seasonal_spread_is_that_of_the_hour_where_it_has_four_else_of_all():

@@ -133,7 +133,9 @@ def test_training_reads_the_table_of_its_fold_and_detection_that_of_all() -> Non
     assert close(at_spread, naive.at_times(width, phase, 150))
 
 
-def test_a_training_reading_does_not_help_to_draw_its_own_level() -> None:
+def test_a_training_reading_does_not_help_to_draw_its_own_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    # how far levels are drawn is the one choice that all readings make together
+    monkeypatch.setattr(seasonality, "WEIGHTS", (4.0,))
     small = panels.small_panel(8, 200, 3, dead=False)
     centre, scale, _ = seasonality.scale_of(small.values)
 
@@ -152,6 +154,18 @@ def test_a_training_reading_does_not_help_to_draw_its_own_level() -> None:
         assert np.array_equal(after[own_fold], before[own_fold])
         moved |= not np.array_equal(after, before)
     assert moved
+
+
+def test_how_far_levels_are_drawn_is_learned_sensor_by_sensor() -> None:
+    random = np.random.RandomState(0)
+    seconds = seconds_of(24 * 70, HOUR)
+    wave = 10 * np.sin(2 * np.pi * seconds / DAY)
+    values = np.column_stack([wave, np.zeros_like(wave)]) + random.normal(size=(len(wave), 2))
+    centre, scale, _ = seasonality.scale_of(values)
+    season = seasonality.fit_season(values, seconds, HOUR, "week", centre, scale)
+    later = season.after_training().level[0]
+    assert np.abs(later[0] - wave[:168]).max() < 0.6  # ten readings stand behind an hour's median
+    assert np.abs(later[1]).max() < 0.2  # and no hours where there are none
 
 
 def test_once_training_is_over_the_table_of_all_is_enough() -> None:

@@ -1,8 +1,9 @@
 """readings + clock -> usual level and spread of each sensor at each hour of the day or week.
 
-The level of an hour of the week is its median, shrunk towards that of the same hour on days of its kind (weekday,
+The level of an hour of the week is its median, drawn towards that of the same hour on days of its kind (weekday,
 Saturday, Sunday), that towards the hour of any day, and that towards the sensor's own: an hour seen a few times only
-must not have a level that is mostly noise.
+must not have a level that is mostly noise. How far it is drawn is learned, for each sensor and step: traffic has hours
+and Sundays, dust has neither, and only the readings know.
 
 The tables are learned once and frozen. A training reading must not help to draw the level that it is compared with:
 its residual would be too small, and the p-values of new readings with it. So training is cut into contiguous folds and
@@ -25,7 +26,7 @@ Array = np.ndarray[Any, Any]
 DAY = 86_400
 WEEK = 7 * DAY
 N_FOLDS = 25
-SHRINKAGE = 2.0  # readings that the coarser level counts for
+WEIGHTS = (0.0, 1.0, 4.0, 16.0, 64.0, np.inf)  # how many readings a coarser level may count for
 FEWEST = 4  # readings that an hour needs for a spread of its own
 
 
@@ -141,21 +142,33 @@ def fit_season(
     n_hours = int(hour_of.max()) + 1
     fold = fold_of(np.arange(len(values)), len(values))
 
-    level = np.broadcast_to(centre, (N_FOLDS + 1, len(hour_of), len(centre)))
-    nothing = np.zeros_like(hour_of)
-    for group_of in (nothing, hour_of, hour_of + n_hours * kind_of, np.arange(len(hour_of))):
-        finer, n = _medians(values, group_of[phase], fold, int(group_of.max()) + 1)
-        # everything that a sensor has said is its own best level; only what is finer is shrunk
-        weight = (n > 0) * 1.0 if group_of is nothing else n / (n + SHRINKAGE)
-        away = np.where(n > 0, finer, 0.0)[:, group_of] - level
-        level = level + weight[:, group_of] * away  # where both are the same, exactly that
-
+    level = _levels(values, phase, fold, (hour_of, hour_of + n_hours * kind_of), centre)
     away = np.abs(values - level[fold, phase])
     typical, _ = _medians(away, np.zeros_like(phase), fold, 1)
     by_hour, n = _medians(away, hour_of[phase], fold, n_hours)
     spread = np.where(n >= FEWEST, by_hour, typical)[:, hour_of] + 0.1 * typical
     spread = np.where(spread > 0, spread, scale)
     return Season(period, width, level.swapaxes(1, 2).copy(), spread.swapaxes(1, 2).copy(), len(values))
+
+
+def _levels(values: Array, phase: Array, fold: Array, coarser: tuple[Array, ...], centre: Array) -> Array:
+    """(fold, phase, sensor): medians of all readings, of each of the `coarser` groups of phases, of each phase.
+
+    Each is drawn towards the one before, as if that were the median of so many readings more. The number is the one of
+    WEIGHTS that brings training nearest to levels that have not seen it: three choices a sensor, made once.
+    """
+    n_phases = len(coarser[0])
+    own, n = _medians(values, np.zeros_like(phase), fold, 1)
+    level = np.repeat(np.where(n > 0, own, centre), n_phases, axis=1)
+    for group_of in (*coarser, np.arange(n_phases)):
+        finer, n = _medians(values, group_of[phase], fold, int(group_of.max()) + 1)
+        finer, n = finer[:, group_of], n[:, group_of]
+        away = np.where(n > 0, finer - level, 0.0)
+        distances = np.empty((len(WEIGHTS), len(centre)))
+        _kernels.distances_when_drawn(values, fold, phase, level, away, n, np.array(WEIGHTS), distances)
+        weight = np.array(WEIGHTS)[distances.argmin(axis=0)]
+        level = level + n / np.maximum(n + weight, 1.0) * away
+    return level
 
 
 def _hours_and_kinds(width: int, period: str) -> tuple[Array, Array]:

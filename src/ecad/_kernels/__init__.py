@@ -8,6 +8,7 @@ share the work by slices and the sums come out in the same order on any number o
 from .conditioning import conditional_sums, fill_jointly, fill_near, fill_same_jointly, fill_same_near
 from .grams import time_grams
 from .left_out import loo_mean_rows, loo_sorted_all, loo_sorted_rows
+from .levels import distances_when_drawn
 from .medians import median_of_slots, medians_outside, near_on_circle, quickselect
 from .rows import complete_rows, gather_design, stand_in
 from .selection import select_rows
@@ -20,6 +21,7 @@ __all__ = [
     "LOW",
     "complete_rows",
     "conditional_sums",
+    "distances_when_drawn",
     "fill_jointly",
     "fill_near",
     "fill_same_jointly",
