@@ -34,6 +34,7 @@ from threadpoolctl import threadpool_limits
 import ecad
 from ecad import modelfile
 from ecad.errors import ModelFileError
+from ecad.modelfile import estimators, sealed
 from panels import small_panel
 
 N_TRAIN, N_TIMES = 200, 240
@@ -389,7 +390,7 @@ def test_where_writing_fails_the_old_file_stays(
     path = tmp_path / "model.ecad"
     ecad.save(ecad.ECAD(lags=3), path)
     before = path.read_bytes()
-    monkeypatch.setattr(modelfile.os, step, full)
+    monkeypatch.setattr(sealed.os, step, full)
     with pytest.raises(ModelFileError, match="No space left"):
         ecad.save(ecad.ECAD(lags=4), path)
     assert path.read_bytes() == before and ecad.load(path).lags == 3
@@ -420,7 +421,7 @@ def small_file() -> bytes:
 def file_of(obj: Any) -> list[Any]:
     chunks: list[Any] = []
     patch = pytest.MonkeyPatch()
-    patch.setattr(modelfile, "_write", lambda _, pieces: chunks.extend(pieces))
+    patch.setattr(modelfile, "write", lambda _, pieces: chunks.extend(pieces))
     ecad.save(obj, "nowhere")
     patch.undo()
     return chunks
@@ -494,8 +495,8 @@ def test_what_is_no_model_file_is_said_to_be_none(tmp_path: Path) -> None:
         b"x",
     ):
         assert "is not a model file" in refusal(content, tmp_path)
-    assert "is truncated" in refusal(modelfile.MAGIC, tmp_path)
-    refusal(modelfile.MAGIC + np.random.default_rng(0).bytes(4_000), tmp_path)
+    assert "is truncated" in refusal(sealed.MAGIC, tmp_path)
+    refusal(sealed.MAGIC + np.random.default_rng(0).bytes(4_000), tmp_path)
 
 
 def test_a_file_that_is_not_there_is_an_error_of_ours(tmp_path: Path) -> None:
@@ -569,14 +570,14 @@ def test_a_crafted_manifest_is_refused(change: Any, small_file: bytes, tmp_path:
     "text", [b"", b"\xff[{x", b"null", b"[1]", b"[" * 100_000 + b"]" * 100_000, b"9" * 10_000], ids=len
 )
 def test_a_manifest_that_is_none_is_refused(text: bytes, tmp_path: Path) -> None:
-    body = HEAD.pack(modelfile.MAGIC, 1, len(text), HEAD.size + len(text) + 32) + text
+    body = HEAD.pack(sealed.MAGIC, 1, len(text), HEAD.size + len(text) + 32) + text
     assert "does not hold what ecad" in refusal(body + hashlib.sha256(body).digest(), tmp_path)
 
 
 def test_a_regressor_that_is_not_trusted_is_not_even_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(modelfile, "TRUSTED", (*modelfile.TRUSTED, "test_model_file.Own"))
+    monkeypatch.setattr(estimators, "TRUSTED", (*estimators.TRUSTED, "test_model_file.Own"))
     ecad.save(ecad.ECAD(Own()), tmp_path / "model.ecad")
     assert isinstance(ecad.load(tmp_path / "model.ecad").regressor, Own)
     monkeypatch.undo()

@@ -51,6 +51,13 @@ def positive(name: str, value: Any) -> float:
     return float(value)
 
 
+def share(name: str, value: Any) -> float:
+    """`value` must be a number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 <= float(value) <= 1.0:
+        raise SettingError(f"{name}={value!r} must be a share, from 0 to 1")
+    return float(value)
+
+
 def yes_or_no(name: str, value: Any) -> bool:
     """`value` must be True or False."""
     if not isinstance(value, bool):
