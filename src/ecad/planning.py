@@ -27,19 +27,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from . import _threads, datasets, ensemble, imputation, pvalues, seasonality
+from . import _threads, datasets, ensemble, imputation, pvalues, seasonality, settings
 from .detector import BLOCK_ROWS, ECAD
 from .learners.ridge import strength_of
 from .learners.sklearn import weights_are_counts
 from .modelfile import save
 from .panel import Panel, ticks_per_day
+from .preparing import prepare
 
 Array = np.ndarray[Any, Any]
 
-READINGS = (
-    40_000,
-    200_000,
-)  # of a trial: at least, and where a fortieth of what is asked for is more, at most
+# Readings of a trial: at least, and where a fortieth of what is asked for is more, at most. With fewer than ten
+# ticks a sensor the EM of the holes goes round and round, and a long panel would be expected to do the same.
+READINGS = (120_000, 300_000)
 FEWEST_TICKS = 240
 MOST_PLACES = 100_000  # of a window that is tried; beyond, its cost is proportional
 MOST_SCORES = 1_000_000  # of all windows that are tried: more than a cache holds
@@ -182,13 +182,14 @@ def _alike(detector: ECAD, sizes: Sizes) -> dict[str, Any]:
 
 
 def _em_seconds(detector: ECAD, panel: Panel) -> float:
-    model = detector.model_
-    if not isinstance(model.filling, imputation.Gaussian):
+    """Those of the fit's own EM: from the levels of training, which have not seen the readings."""
+    if not isinstance(detector.model_.filling, imputation.Gaussian):
         return 0.0
-    level, _ = model.usual.levels(np.arange(panel.n_times), panel.week_seconds)
-    deviations = (panel.values - level) / model.usual.scale
     with _threads.one_blas_thread():
-        return _fastest(lambda: imputation.fit_gaussian(deviations, model.order))
+        prepared = prepare(settings.checked(**detector.get_params(deep=False)), panel, 0, {})
+        level, _ = prepared.usual.levels(np.arange(panel.n_times), panel.week_seconds)
+        deviations = (panel.values - level) / prepared.usual.scale
+        return _fastest(lambda: imputation.fit_gaussian(deviations, prepared.order))
 
 
 def _line(trials: list[_Trial], name: str, sizes: Sizes, times: int) -> float:
