@@ -222,7 +222,7 @@ def wrong_ticks(panel: Panel) -> list[Any]:
         pytest.param("yesterday, about noon", row, id="no time"),
         pytest.param(None, row, id="no time at all"),
         pytest.param(17, row, id="a tick number where there is a clock"),
-        pytest.param(np.datetime64("NaT"), row, id="not a time"),
+        pytest.param(np.datetime64("NaT", "us"), row, id="not a time"),
         pytest.param(good, row[:3], id="too few values"),
         pytest.param(good, [*row, 1.0], id="too many values"),
         pytest.param(good, row[None, :], id="a table"),

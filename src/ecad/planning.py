@@ -92,7 +92,7 @@ class _Trial(NamedTuple):
 
 
 def expect(detector: ECAD, sizes: Sizes) -> Expected:
-    """What fitting `detector` and judging with it will take; a second or so of trials."""
+    """What fitting `detector` and judging with it will take; a few seconds of trials."""
     _trial(detector, sizes, min(sizes.sensors, 5), FEWEST_TICKS)  # loads what has to be compiled
     base_bytes = _memory_now()
     trials = [_trial(detector, sizes, *size) for size in _trial_sizes(sizes)]

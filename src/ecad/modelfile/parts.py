@@ -70,4 +70,6 @@ def _fits(value: Any, hint: Any) -> bool:
     if origin in (Union, types.UnionType):
         return any(_fits(value, option) for option in typing.get_args(hint))
     plain = origin or hint
+    if hasattr(plain, "__value__"):  # an alias of Python 3.12, as numpy's NDArray is from 2.5 on
+        plain = typing.get_origin(plain.__value__) or plain.__value__
     return isinstance(value, {int: numbers.Integral, float: numbers.Real}.get(plain, plain))
