@@ -207,13 +207,6 @@ def peak_of_batch() -> None:
 # -- stream ------------------------------------------------------------------------------------------------------------
 
 
-def with_holes(panel: ecad.Panel, share: float, seed: int) -> ecad.Panel:
-    """A share of the readings taken away at random."""
-    values = np.array(panel.values)
-    values[np.random.default_rng(seed).random(values.shape) < share] = np.nan
-    return panel.with_values(values)
-
-
 def ticks_of(stream: Any, panel: ecad.Panel) -> list[float]:
     """Seconds of each tick."""
     seconds = []
@@ -235,7 +228,7 @@ def stream_of(n_sensors: int) -> None:
     """The stream itself, and for few sensors the peer beside it."""
     longest = 168  # the defaults look a week back
     n_training, n_ticks = 4_380 + longest, 1_020 if n_sensors == 1_000 else 4_020
-    panel = with_holes(network(n_sensors, n_training + n_ticks), 0.1, seed=1)
+    panel = ecad.datasets.with_holes(network(n_sensors, n_training + n_ticks), 0.1, seed=1)
     detector = ecad.ECAD(centre="quantile", random_state=0).fit(panel[:n_training])
     n = detector.model_.oob.n_predictors
     print(

@@ -192,7 +192,7 @@ def reference_sizes(detector: ECAD, report: Report) -> Array:
     if detector.reference == "local":
         return _local_sizes(detector, report.scores)
     model, memory = detector.model_, detector.memory_
-    reference, window = model.reference, memory.window.copy()
+    reference, window = model.reference, memory.copy().window
     classes = class_of(model.classes, report.panel.observed, memory.recent.observed, None)
     sensors = np.arange(len(report.sensors))
     sizes = np.empty(report.scores.shape)

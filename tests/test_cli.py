@@ -604,7 +604,7 @@ def test_demo_without_matplotlib_tells_what_it_found_and_what_is_missing(
     assert "pip install 'ecad[plot]'" in done.stderr
 
 
-def test_help_needs_no_method() -> None:
+def test_the_command_line_brings_neither_matplotlib_nor_polars_nor_what_draws_tables() -> None:
     """What `ecad --help` costs beyond `import ecad`."""
     script = "import ecad, sys; before = set(sys.modules); import ecad.cli; print(*set(sys.modules) - before)"
     done = subprocess.run(

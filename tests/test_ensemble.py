@@ -135,7 +135,8 @@ def test_a_time_that_every_member_saw_has_no_prediction() -> None:
 def of_all(
     P: np.ndarray, oob: ensemble.OutOfBag, alpha: float, dtype: Any = np.float64, threads: int = 1
 ) -> np.ndarray:
-    return ensemble.QuantileCentre(oob, alpha, dtype).of(P, threads)
+    rank = ensemble.quantile_rank(alpha, oob.n_predictors)
+    return ensemble.QuantileCentre(oob, rank, dtype).of(P, threads)
 
 
 def test_the_rank_of_the_quantile_is_the_papers() -> None:
@@ -178,7 +179,8 @@ def test_the_quantile_centre_is_exact_in_rank(aggregation: Any) -> None:
 @pytest.mark.parametrize("aggregation", AGGREGATIONS.values(), ids=AGGREGATIONS)
 def test_times_that_the_same_members_left_out_are_asked_once_and_counted_each(aggregation: Any) -> None:
     in_bag = np.repeat(drawn(30, 7, seed=4), np.random.RandomState(4).geometric(0.2, 30), axis=1)
-    centre = ensemble.QuantileCentre(ensemble.out_of_bag(in_bag, aggregation), 0.3)
+    oob = ensemble.out_of_bag(in_bag, aggregation)
+    centre = ensemble.QuantileCentre(oob, ensemble.quantile_rank(0.3, oob.n_predictors))
     assert centre.n_distinct == len(np.unique((in_bag == 0)[:, in_bag.min(axis=0) == 0], axis=1).T)
     P = predictions_of(7, 40)
     plain = [naive.quantile_centre(P[:, r], in_bag, aggregation, 0.3) for r in range(40)]

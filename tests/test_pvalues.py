@@ -386,15 +386,6 @@ def test_two_threads_give_the_same_ranks_as_one() -> None:
         np.testing.assert_array_equal(found, expected)
 
 
-def test_a_copy_of_a_window_goes_its_own_way() -> None:
-    given = history(15, 150, 100, 3)
-    window = opened(given, Reference())
-    copy = window.copy()
-    ranked(given, Reference(), copy)
-    for name, value in vars(opened(given, Reference())).items():
-        np.testing.assert_array_equal(getattr(window, name), value)
-
-
 def test_at_most_a_tenth_of_the_places_is_left_out_and_no_run_longer_than_a_twentieth() -> None:
     given = history(16, 200, 300, 1, signed=False, bursts=0, n_classes=1, gaps=False)
     given.scores[20:, 0] = 1000.0 + np.arange(280)  # each the strangest so far

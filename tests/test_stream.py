@@ -18,6 +18,7 @@ import ecad
 from combinations import N_TRAIN, SEEDS, combination, named, panel_for, panel_of
 from ecad import ECAD, EcadError, Panel, Verdict, stream
 from ecad.report import Report
+from holdings import arrays_of
 from panels import SmallPanel, small_panel
 
 NAN = np.nan
@@ -71,24 +72,6 @@ def assert_same_as_batch(verdicts: list[Verdict], report: Report, spread: np.nda
             streamed[name] / spread, getattr(report, name) / spread, rtol=1e-9, atol=1e-9, err_msg=name
         )
     np.testing.assert_allclose(streamed["strength"], report.strength, rtol=1e-6, atol=1e-6)
-
-
-def arrays_of(thing: Any, seen: set[int] | None = None) -> list[np.ndarray]:
-    """Every array that a stream holds, however deep."""
-    seen = set() if seen is None else seen
-    if id(thing) in seen:
-        return []
-    seen.add(id(thing))
-    if isinstance(thing, np.ndarray):
-        return [thing]
-    parts: list[Any] = []
-    if isinstance(thing, dict):
-        parts = list(thing.values())
-    elif isinstance(thing, list | tuple):
-        parts = list(thing)
-    elif hasattr(thing, "__dict__") and type(thing).__module__.startswith(("ecad", "sklearn")):
-        parts = list(vars(thing).values())
-    return [array for part in parts for array in arrays_of(part, seen)]
 
 
 # -- equal to batch ----------------------------------------------------------------------------------------------------

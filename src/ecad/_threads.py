@@ -1,4 +1,4 @@
-"""a number of cores -> no more threads than that: BLAS alone, or our own threads with BLAS on one each."""
+"""a number of cores -> no more threads than that: our own, and BLAS on one in each."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ What it learns stands in `training`, how it judges in `judging`.
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -195,17 +196,8 @@ class ECAD(BaseEstimator):
         _checks.fitted(self, "model_")
         panel = as_panel(later, like=self.last_tick_)
         values, times = continue_after(panel, self.last_tick_)
-        judged_panel = Panel(
-            values=values,
-            sensors=self.sensors_,
-            times=times,
-            step=self.last_tick_.step,
-            positions=self.last_tick_.positions,
-            geometry=self.last_tick_.geometry,
-            adjacency=self.last_tick_.adjacency,
-            time_zone=self.last_tick_.time_zone,
-            repairs=panel.repairs,
-            frame=panel.frame,
+        judged_panel = replace(
+            self.last_tick_, values=values, times=times, repairs=panel.repairs, frame=panel.frame
         )
         parts = self._judge_blocks(judged_panel)
         columns: dict[str, Any] = {

@@ -122,7 +122,7 @@ def quantile_rank(alpha: float, n: int) -> int:
 
 
 class QuantileCentre:
-    """For each row, the (1 - alpha) quantile over all leave-one-out predictions of it: exact, in bounded memory.
+    """For each row, the rank-th smallest of all leave-one-out predictions of it: exact, in bounded memory.
 
     Times that the same members left out have the same predictor: it is asked once, and counts as often as there are
     such times (day blocks leave about half as many predictors as times). Their predictions for a block of rows are one
@@ -130,10 +130,10 @@ class QuantileCentre:
     and the block is forgotten.
     """
 
-    def __init__(self, oob: OutOfBag, alpha: float, dtype: Any = np.float64) -> None:
+    def __init__(self, oob: OutOfBag, rank: int, dtype: Any = np.float64) -> None:
         self.oob = oob
+        self.rank = rank
         n = oob.n_predictors
-        self.rank = quantile_rank(alpha, n)
         distinct, self._times = _distinct(oob.masks, oob.valid)
         self._runs = np.concatenate([[0], np.flatnonzero(np.diff(self._times)) + 1, [len(distinct)]])
         self._masks = np.ascontiguousarray(oob.masks[:, distinct])
@@ -172,13 +172,11 @@ class QuantileCentre:
         return out
 
     def _part(self, predictions: Array, part: slice, out: Array) -> None:
-        buffer = np.empty((min(self.rows, part.stop - part.start), self.n_distinct), self._dtype(predictions))
+        dtype = self._weights.dtype if self.oob.aggregation == "mean" else np.float64
+        buffer = np.empty((min(self.rows, part.stop - part.start), self.n_distinct), dtype)
         for a in range(part.start, part.stop, self.rows):
             block = slice(a, min(a + self.rows, part.stop))
             self._block(predictions[:, block], buffer[: block.stop - a], out[block])
-
-    def _dtype(self, predictions: Array) -> Any:
-        return self._weights.dtype if self.oob.aggregation == "mean" else np.float64
 
     def _block(self, P: Array, numbers: Array, out: Array) -> None:
         if self.oob.aggregation == "mean":

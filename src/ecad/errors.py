@@ -12,6 +12,9 @@ EcadWarning (UserWarning)  a repair that was made and counted
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 from sklearn.exceptions import NotFittedError
 
 
@@ -51,3 +54,12 @@ class MissingExtra(EcadError, ImportError):
 
 class EcadWarning(UserWarning):
     """A repair was made: it is stated here and counted in the result."""
+
+
+def warn(sentence: str) -> None:
+    """An EcadWarning that points at the caller's own line, however deep in this package the reason was found."""
+    package = __name__.partition(".")[0]
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(sentence, EcadWarning, stacklevel=level)

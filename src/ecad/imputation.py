@@ -75,7 +75,7 @@ def expectation_maximisation(deviations: Array) -> tuple[Array, Array]:
         precision = np.linalg.inv(covariance)
         total, outer, used = np.zeros(n_sensors), np.zeros((n_sensors, n_sensors)), 0
         for part in np.array_split(some, _SLICES):
-            used += _kernels.conditional_sums(part, mean, covariance, precision, total, outer)
+            used += _kernels.conditional_sums(part, mean, precision, total, outer)
         if used == 0:
             break
         shift = total / used

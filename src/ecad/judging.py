@@ -8,7 +8,8 @@ Walk a tick through `judge` and you have seen the method:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import copy
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,22 +71,7 @@ class Memory:
 
     def copy(self) -> Memory:
         """One that can go its own way."""
-
-        def twin(part: Any) -> Any:
-            if part is None:
-                return None
-            arrays = {
-                name: value.copy() for name, value in vars(part).items() if isinstance(value, np.ndarray)
-            }
-            return replace(part, **arrays)
-
-        return replace(
-            self,
-            recent=twin(self.recent),
-            last_deviation=twin(self.last_deviation),
-            local_scale=twin(self.local_scale),
-            window=twin(self.window),
-        )
+        return copy.deepcopy(self)
 
 
 class Judged(NamedTuple):

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol, SupportsIndex, cast
+from typing import Any, Literal, SupportsIndex, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -32,11 +31,10 @@ from .border.places import induced, read_adjacency, read_positions
 from .border.sources import file_format, open_source, read_table
 from .border.stamps import Stamps, one_time
 from .border.utc import on_utc
-from .errors import EcadWarning, PanelError
+from .errors import PanelError, warn
 
 __all__ = [
     "REPAIRS",
-    "Fitted",
     "Panel",
     "as_panel",
     "continue_after",
@@ -272,19 +270,6 @@ class Panel:
         return np.datetime64(tick, "us") if self.has_clock else tick
 
 
-class Fitted(Protocol):
-    """What a continuation must continue: a panel, or whatever remembers one."""
-
-    @property
-    def sensors(self) -> tuple[str, ...]: ...
-
-    @property
-    def step(self) -> Step: ...
-
-    @property
-    def last_time(self) -> np.datetime64 | int: ...
-
-
 # -- the doors ---------------------------------------------------------------------------------------------
 
 
@@ -350,21 +335,23 @@ def read_panel(
     return panel
 
 
-def as_panel(data: Any, like: Panel | None = None) -> Panel:
+def as_panel(data: Any, like: Panel | None = None, **how: Any) -> Panel:
     """A panel from a panel, frame or array; with `like`, its sensors, step and grid, and for arrays the times after it.
 
-    A frame may leave sensors of `like` out (their readings are missing, and counted), but brings no new ones.
+    A frame may leave sensors of `like` out (their readings are missing, and counted), but brings no new ones. `how` it
+    is to be read, as for `read_panel`.
     """
     if isinstance(data, Panel):
         return data
     if like is None:
-        return read_panel(data)
-    options = Options(step=like.step, time_zone=like.time_zone)
+        return read_panel(data, **how)
+    options = Options(**{"step": like.step, "time_zone": like.time_zone, **how})
+    options.check()
     panel, _ = _read(data, options, like)
     return replace(panel, positions=like.positions, geometry=like.geometry, adjacency=like.adjacency)
 
 
-def continue_after(later: Panel, fitted: Fitted) -> tuple[FloatArray, npt.NDArray[Any]]:
+def continue_after(later: Panel, fitted: Panel) -> tuple[FloatArray, npt.NDArray[Any]]:
     """Values and times from right after `fitted` on, in its order of sensors; a gap becomes rows of NaN."""
     _same_step(later, fitted)
     step = step_ticks(later.step)
@@ -392,7 +379,7 @@ def continue_after(later: Panel, fitted: Fitted) -> tuple[FloatArray, npt.NDArra
         )
     values, absent = _reorder(later.values, later.sensors, fitted.sensors, "The panel")
     if absent:
-        warnings.warn(f"{REPAIRS['absent sensors']}: {absent}.", EcadWarning, stacklevel=2)
+        warn(f"{REPAIRS['absent sensors']}: {absent}.")
     times = later.times
     if gap > 1:
         values = np.concatenate([np.full((gap - 1, values.shape[1]), np.nan), values])
@@ -400,7 +387,7 @@ def continue_after(later: Panel, fitted: Fitted) -> tuple[FloatArray, npt.NDArra
     return values, times
 
 
-def _same_step(later: Panel, fitted: Fitted) -> None:
+def _same_step(later: Panel, fitted: Panel) -> None:
     clock = isinstance(fitted.step, np.timedelta64)
     if clock != later.has_clock:
         kinds = ("a clock", "tick numbers")

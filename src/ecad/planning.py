@@ -33,7 +33,7 @@ from .learners.ridge import strength_of
 from .learners.sklearn import weights_are_counts
 from .modelfile import save
 from .panel import Panel, ticks_per_day
-from .preparing import prepare
+from .preparing import prepare, seasonal_lags
 
 Array = np.ndarray[Any, Any]
 
@@ -159,7 +159,6 @@ def _made_up(sizes: Sizes, sensors: int, times: int) -> Panel:
 def _alike(detector: ECAD, sizes: Sizes) -> dict[str, Any]:
     """Settings under which a short panel is treated like a long one: as many features, the same tables."""
     step = _made_up(sizes, 1, 1).step
-    day = ticks_per_day(step)
     params: dict[str, Any] = {
         "regressor": "ridge",
         "unreachable": "warn",
@@ -169,10 +168,7 @@ def _alike(detector: ECAD, sizes: Sizes) -> dict[str, Any]:
     if detector.season == "auto":
         seconds = sizes.times * (step / np.timedelta64(1, "s")) if isinstance(step, np.timedelta64) else 0.0
         params["season"] = seasonality.choose_period(seconds, "auto")
-    if detector.seasonal_lags == "auto":
-        lags = [lag for lag in (day, 7 * day) if detector.lags < lag <= sizes.times // 8] if day else []
-    else:
-        lags = list(detector.seasonal_lags or [])
+    lags = seasonal_lags(detector, ticks_per_day(step), sizes.times)
     params["seasonal_lags"] = [detector.lags + 1 + i for i in range(len(lags))] or None
     if detector.impute == "keep":
         params["impute"] = "gaussian"
@@ -186,7 +182,7 @@ def _em_seconds(detector: ECAD, panel: Panel) -> float:
     if not isinstance(detector.model_.filling, imputation.Gaussian):
         return 0.0
     with _threads.one_blas_thread():
-        prepared = prepare(settings.checked(**detector.get_params(deep=False)), panel, 0, {})
+        prepared = prepare(settings.checked(**detector.get_params(deep=False)), panel, 0)
         level, _ = prepared.usual.levels(np.arange(panel.n_times), panel.week_seconds)
         deviations = (panel.values - level) / prepared.usual.scale
         return _fastest(lambda: imputation.fit_gaussian(deviations, prepared.order))
@@ -282,7 +278,9 @@ def _centre_seconds(detector: ECAD, n_predictors: int, n_sensors: int) -> float:
         return 0.0
     tried, n_rows = min(n_predictors, MOST_PLACES // 5), 64
     in_bag = ensemble.draw(tried, detector.n_members, 0)
-    centre = ensemble.QuantileCentre(ensemble.out_of_bag(in_bag, detector.aggregation), 0.05, detector.dtype)
+    oob = ensemble.out_of_bag(in_bag, detector.aggregation)
+    rank = ensemble.quantile_rank(detector.centre_level or detector.alpha, oob.n_predictors)
+    centre = ensemble.QuantileCentre(oob, rank, detector.dtype)
     predictions = np.random.default_rng(0).normal(size=(detector.n_members, n_rows))
     return _fastest(lambda: centre.of(predictions)) / n_rows * (n_predictors / tried)
 

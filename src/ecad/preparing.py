@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import _kernels, _threads, ensemble, features, imputation, neighbourhood, seasonality
-from .errors import EcadWarning, FitError, SettingError
+from .errors import FitError, SettingError, warn
 from .judging import rows
 from .panel import Panel
 
@@ -64,7 +64,7 @@ class Prepared:
         return X if len(X) == len(ticks) else np.ascontiguousarray(X[ticks - span.start])
 
 
-def prepare(plan: Any, panel: Panel, seed: int, imputer_options: dict[str, Any]) -> Prepared:
+def prepare(plan: Any, panel: Panel, seed: int) -> Prepared:
     """Learn all that does not need members."""
     values = panel.values
     centre, scale, spread = seasonality.scale_of(values)
@@ -74,7 +74,7 @@ def prepare(plan: Any, panel: Panel, seed: int, imputer_options: dict[str, Any])
     order = _order(plan, panel, fitted)
     layout = _layout(plan, panel, usual.season, int(fitted.sum()))
     level = usual.levels(np.arange(panel.n_times), panel.week_seconds)[0]
-    filling, filled = _fill(plan, values, level, scale, order, seed, imputer_options)
+    filling, filled = _fill(plan, values, level, scale, order, seed)
     patience = _patience(plan, panel)
     silent = np.zeros(values.shape, dtype=bool)
     if patience is not None:
@@ -91,21 +91,17 @@ def _tell_odd_sensors(panel: Panel, fitted: Array) -> None:
         raise FitError(f"None of the {panel.n_sensors} sensors has a reading in the training data.")
     dead = [panel.sensors[k] for k in np.flatnonzero(~fitted)]
     if dead:
-        warnings.warn(
+        warn(
             f"{_named(dead)} no reading in the training data: no neighbour of others, and no verdicts of its own "
-            "until it is fitted again.",
-            EcadWarning,
-            stacklevel=5,
+            "until it is fitted again."
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # an all-NaN sensor is not constant
         constant = np.nanmax(panel.values, axis=0) == np.nanmin(panel.values, axis=0)
     still = [panel.sensors[k] for k in np.flatnonzero(constant & fitted)]
     if still:
-        warnings.warn(
-            f"{_named(still)} the same value throughout the training data: any other value will be an alarm.",
-            EcadWarning,
-            stacklevel=5,
+        warn(
+            f"{_named(still)} the same value throughout the training data: any other value will be an alarm."
         )
 
 
@@ -148,17 +144,10 @@ def _layout(plan: Any, panel: Panel, season: seasonality.Season | None, n_fitted
     clock = panel.has_clock
     if plan.calendar is True and not clock:
         raise SettingError("calendar=True needs a panel with a clock, and this one has tick numbers only.")
-    lags: tuple[int, ...] = ()
-    if isinstance(plan.seasonal_lags, str):
-        day = panel.ticks_per_day
-        longest = panel.n_times // SEASONAL_LAG_SHARE
-        lags = tuple(lag for lag in (day, 7 * day) if plan.lags < lag <= longest) if day else ()
-    elif plan.seasonal_lags is not None:
-        lags = tuple(int(lag) for lag in plan.seasonal_lags)
     layout = features.Layout(
         lags=plan.lags,
         neighbours=min(plan.neighbours, n_fitted),
-        seasonal_lags=lags,
+        seasonal_lags=seasonal_lags(plan, panel.ticks_per_day, panel.n_times),
         calendar=clock if plan.calendar == "auto" else bool(plan.calendar),
         level=season is not None,
         same_tick=plan.same_tick,
@@ -171,6 +160,14 @@ def _layout(plan: Any, panel: Panel, season: seasonality.Season | None, n_fitted
     return layout
 
 
+def seasonal_lags(plan: Any, day: int | None, n_times: int) -> tuple[int, ...]:
+    """The lags of a setting: its own, or with "auto" a day and a week of so many ticks, where they cost little."""
+    if isinstance(plan.seasonal_lags, str):
+        longest = n_times // SEASONAL_LAG_SHARE
+        return tuple(lag for lag in (day, 7 * day) if plan.lags < lag <= longest) if day else ()
+    return tuple(int(lag) for lag in plan.seasonal_lags or ())
+
+
 def _fill(
     plan: Any,
     values: Array,
@@ -178,10 +175,9 @@ def _fill(
     scale: Array,
     order: Array,
     seed: int,
-    imputer_options: dict[str, Any],
 ) -> tuple[imputation.Filling, Array]:
     if plan.impute == "iterative":
-        return imputation.fit_iterative(values, seed % 2**32, **imputer_options)
+        return imputation.fit_iterative(values, seed % 2**32)
     filling: imputation.Filling = imputation.Keep()
     if plan.impute == "gaussian":
         filling = imputation.fit_gaussian((values - level) / scale, order)

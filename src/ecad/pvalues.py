@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -94,12 +94,6 @@ class Window:
     last_flag: Array = field(repr=False)  # (sensor,) tick of the last score with p <= 0.01
     run_start: Array = field(repr=False)  # (sensor,) tick at which its run began
     weights: Array = field(repr=False)  # by age in ticks; empty without a half-life
-
-    def copy(self) -> Window:
-        """One that can go its own way."""
-        arrays = {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
-        twins: dict[str, Any] = {name: value.copy() for name, value in arrays.items()}
-        return replace(self, **twins)
 
 
 def open_window(

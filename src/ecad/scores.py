@@ -44,8 +44,8 @@ class LocalScale:
         for t in range(len(residuals)):
             hour = -2 if hours is None else int(hours[t])
             slots = self._alike(hour)
-            _kernels.median_of_slots(self.residuals, slots, FEWEST, np.full_like(self.typical, -1.0), middle)
-            out[t] = np.where(middle < 0, self.typical, middle + FLOOR * self.typical)
+            _kernels.median_of_slots(self.residuals, slots, FEWEST, middle)
+            out[t] = np.where(np.isnan(middle), self.typical, middle + FLOOR * self.typical)
             self.residuals[:, self.head] = residuals[t]
             self.hours[self.head] = hour
             self.head = (self.head + 1) % n_places
@@ -58,7 +58,7 @@ class LocalScale:
 
 
 def empty_scale(n_sensors: int, ticks_per_day: int | None, typical: Array) -> LocalScale:
-    """A memory in which nothing stands yet; `typical` zero (a sensor that never misses) is replaced by a hair."""
+    """A memory in which nothing stands yet."""
     n_places = DAYS * ticks_per_day if ticks_per_day else UNCLOCKED_TICKS
     return LocalScale(
         np.full((n_sensors, n_places), np.nan), np.full(n_places, -1, dtype=np.int8), 0, typical

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -125,7 +125,7 @@ class Stream:
             return int(np.datetime64(time, "us").astype(np.int64))
         return _number(self.last_tick._moment(time))
 
-    def _refuse(self, moment: int, off: int) -> None:
+    def _refuse(self, moment: int, off: int) -> NoReturn:
         zone = self.last_tick.time_zone
         given = show_time(np.datetime64(moment, "us") if self.last_tick.has_clock else moment, zone)
         newest = show_time(self.time, zone)
@@ -141,7 +141,7 @@ class Stream:
     def _stand_ins(self, judged: Judged) -> tuple[StandIn, ...]:
         usual = self.model.neighbours
         index = judged.neighbours[0]
-        if index is usual or (index == usual).all():
+        if (index == usual).all():
             return ()
         names = self.sensors
         return tuple(

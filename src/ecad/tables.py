@@ -70,8 +70,10 @@ def report_of(
     episodes. Without `alpha`, it is the roundest level that these alarms can have had.
     """
     _require_columns(verdicts)
-    numbers = verdicts.assign(alarm=verdicts["alarm"].astype(float))
-    missing = _code_of(numbers)
+    codes = {word: float(code) for code, word in enumerate(STATUS.tolist())}
+    numbers = verdicts.assign(
+        alarm=verdicts["alarm"].astype(float), status_code=verdicts["status"].astype(str).map(codes)
+    )
 
     def grid(column: str) -> Panel:
         return read_panel(numbers, layout="long", value=column, time_zone=time_zone)
@@ -85,7 +87,7 @@ def report_of(
         panel,
         **parts,
         alarms=alarms,
-        status_codes=np.nan_to_num(grid(missing).values, nan=1.0).astype(np.uint8),
+        status_codes=np.nan_to_num(grid("status_code").values, nan=1.0).astype(np.uint8),
         alpha=alpha if alpha is not None else _level(parts["p_values"], alarms),
         neighbours=_neighbours(panel, neighbours),
     )
@@ -99,13 +101,6 @@ def _require_columns(verdicts: Any) -> None:
             f"The table has no column {absent[0]!r}, so it is no table of verdicts; needed is one as "
             "report.to_frame() and `ecad detect --out` give it."
         )
-
-
-def _code_of(numbers: Any) -> str:
-    """Adds a column of status codes, and says its name."""
-    codes = {word: float(code) for code, word in enumerate(STATUS.tolist())}
-    numbers["status_code"] = numbers["status"].astype(str).map(codes)
-    return "status_code"
 
 
 def _level(p_values: Array, alarms: Array) -> float:
@@ -185,9 +180,9 @@ def planted_and_found(simulation: Simulation, report: Report) -> dict[str, Any]:
         counted = metrics.score_alarms(report.alarms & of, truth & of, observed, numbers * of)
         return {"events": counted.n_events, "found": counted.n_found, "ticks_until_found": counted.delay}
 
-    day = report.times.astype("datetime64[D]")
-    days = [np.isin([str(d)[5:] for d in of], datasets.HOLIDAYS) for of in (day, day - 1)]
-    holiday = (days[0] | days[1])[:, None]
+    day = simulation.panel.times.astype("datetime64[D]")
+    free = np.unique(day[simulation.holidays])
+    holiday = (np.isin(day, free) | np.isin(day - 1, free))[judged, None]
     quiet = ~truth & np.isfinite(report.p_values)
     return {
         "kinds": {kind: score(kind_of == kind) for kind in datasets.KINDS},

@@ -114,19 +114,20 @@ class TabularECAD(RegressorMixin, BaseEstimator):
     def member_predictions(self, X: Any) -> Array:
         """What each member predicts: (B, rows)."""
         _checks.fitted(self, "in_bag_")
-        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())
-        return self._members.predict(X[:, None, :])[:, :, 0]
+        X = self._features(X)
+        with _threads.one_blas_thread():
+            return self._members.predict(X[:, None, :])[:, :, 0]
 
     def predict(self, X: Any) -> Array:
         """The expected value of each row: what its reading is compared with."""
-        return self._centre(self.member_predictions(X))
+        _checks.fitted(self, "in_bag_")
+        return self._expected(self._features(X))
 
     def detect(self, X: Any, y: Any) -> RowReport:
         """Judge rows in their order, each before it is learned; the estimator does not change."""
         _checks.fitted(self, "in_bag_")
         X, y = self._rows(X, y, reset=False)
-        with _threads.one_blas_thread():
-            expected = self._centre(self._members.predict(X[:, None, :])[:, :, 0])
+        expected = self._expected(X)
         score = scores.residual_scores(y, expected, "absolute")
         reference = self._reference()
         n = self.n_rows_
@@ -192,7 +193,15 @@ class TabularECAD(RegressorMixin, BaseEstimator):
         )
         return SklearnMembers(fitted, group, self._takes_missing())
 
-    def _centre(self, predictions: Array) -> Array:
-        if self.centre == "ensemble":
-            return ensemble.aggregate(predictions, self.aggregation)
-        return ensemble.QuantileCentre(self._oob, self.alpha).of(predictions, _threads.available(self.n_jobs))
+    def _features(self, X: Any) -> Array:
+        return np.asarray(
+            validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())
+        )
+
+    def _expected(self, X: Array) -> Array:
+        with _threads.one_blas_thread():
+            predictions = self._members.predict(X[:, None, :])[:, :, 0]
+            if self.centre == "ensemble":
+                return ensemble.aggregate(predictions, self.aggregation)
+            rank = ensemble.quantile_rank(self.alpha, self._oob.n_predictors)
+            return ensemble.QuantileCentre(self._oob, rank).of(predictions, _threads.available(self.n_jobs))

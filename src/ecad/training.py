@@ -17,7 +17,7 @@ import numpy as np
 from tqdm import tqdm
 
 from . import _kernels, _threads, ensemble, features, imputation, pvalues, scores, seasonality
-from .errors import EcadWarning, FitError, SettingError
+from .errors import FitError, SettingError, warn
 from .judging import HOUR, Memory, Model, class_of
 from .learners import Members
 from .learners.ridge import RidgeMembers, WeightedGrams, strength_of
@@ -40,19 +40,19 @@ class Trained(NamedTuple):
     seed: int
 
 
-def train(plan: Any, panel: Panel, imputer_options: dict[str, Any] | None = None) -> Trained:
+def train(plan: Any, panel: Panel) -> Trained:
     """Fit everything to a training panel."""
     with _threads.one_blas_thread():
-        return _train(plan, panel, imputer_options or {})
+        return _train(plan, panel)
 
 
-def _train(plan: Any, panel: Panel, imputer_options: dict[str, Any]) -> Trained:
+def _train(plan: Any, panel: Panel) -> Trained:
     if isinstance(plan.regressor, str) and plan.regressor == "lstm":
         raise SettingError(
             'regressor="lstm" is not part of this version: use "ridge" or any scikit-learn regressor.'
         )
     seed = seed_of(plan.random_state)
-    prepared = prepare(plan, panel, seed, imputer_options)
+    prepared = prepare(plan, panel, seed)
     targets = targets_of(prepared)
     ticks = np.flatnonzero(~np.isnan(targets).all(axis=1))
     if len(ticks) == 0:
@@ -81,10 +81,6 @@ def _groups(prepared: Prepared) -> tuple[Array, list[Any]]:
         return np.zeros(len(sensors), dtype=np.int64), ["all sensors"]
     if groups == "sensor":
         return np.arange(len(sensors)), list(sensors)
-    if not hasattr(groups, "keys"):
-        raise SettingError(
-            f'groups={groups!r} is not known: it takes "shared", "sensor" or a mapping sensor -> group.'
-        )
     missing = [sensor for sensor in sensors if sensor not in groups]
     if missing:
         raise SettingError(
@@ -254,7 +250,7 @@ def _reference(prepared: Prepared, n_times: int) -> pvalues.Reference:
         )
         if plan.unreachable == "refuse":
             raise FitError(text)
-        warnings.warn(text, EcadWarning, stacklevel=4)
+        warn(text)
     return reference
 
 
@@ -301,7 +297,10 @@ def _finish(
         tolerance = tolerance / local_scale.typical
         strength_unit = np.ones(n_sensors)
     classes = class_of(plan.classes, observed, np.zeros(n_sensors, dtype=bool), hours)[ticks]
-    level = plan.centre_level or plan.alpha
+    centre = None
+    if plan.centre == "quantile":
+        rank = ensemble.quantile_rank(plan.centre_level or plan.alpha, oob.n_predictors)
+        centre = ensemble.QuantileCentre(oob, rank, plan.dtype)
     model = Model(
         layout=prepared.layout,
         usual=prepared.usual.after_training(),
@@ -310,9 +309,7 @@ def _finish(
         patience=prepared.patience,
         members=members,
         oob=oob,
-        centre_quantile=ensemble.QuantileCentre(oob, level, plan.dtype)
-        if plan.centre == "quantile"
-        else None,
+        centre_quantile=centre,
         score=plan.score,
         classes=plan.classes,
         reference=reference,

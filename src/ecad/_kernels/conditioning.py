@@ -15,7 +15,6 @@ Array = np.ndarray[Any, Any]
 def conditional_sums(
     D: Array,  # (T, K) with NaN
     mean: Array,
-    covariance: Array,
     precision: Array,
     total: Array,  # (K,) += completed rows
     outer: Array,  # (K, K) += (completed - mean) outer + conditional covariance
@@ -143,7 +142,6 @@ def fill_same_jointly(D: Array, mean: Array, covariance: Array, index: Array, ou
     """out (T, K, N - 1): the row's value of each other column of index (1 or T, K, N); holes filled without k."""
     T, K, _ = out.shape
     N = index.shape[2]
-    everybody = np.arange(K)
     A = np.empty((K, K))
     x = np.empty(K)
     seen = np.empty(K, np.int64)
@@ -154,7 +152,7 @@ def fill_same_jointly(D: Array, mean: Array, covariance: Array, index: Array, ou
                 j = index[ti, k, a]
                 v = D[t, j]
                 if np.isnan(v):
-                    v = _conditional_mean(D[t], j, everybody, k, mean, covariance, A, x, seen)
+                    v = _conditional_mean(D[t], j, k, mean, covariance, A, x, seen)
                 out[t, k, a - 1] = v
 
 
@@ -209,8 +207,7 @@ def _fill_near_one(
 def _conditional_mean(
     d: Array,  # (K,) with NaN: one row
     target: int,
-    near: Array,  # (m,) columns to condition on
-    without: int,  # a column that must not be used, or -1
+    without: int,  # a column that must not be used
     mean: Array,
     covariance: Array,
     A: Array,
@@ -218,8 +215,7 @@ def _conditional_mean(
     seen: Array,
 ) -> float:
     o = 0
-    for a in range(near.shape[0]):
-        j = near[a]
+    for j in range(d.shape[0]):
         if j != target and j != without and not np.isnan(d[j]):
             seen[o] = j
             o += 1

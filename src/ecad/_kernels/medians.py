@@ -80,8 +80,8 @@ def near_on_circle(values: Array, x: int, around: int) -> Array:
 
 
 @jit
-def median_of_slots(residuals: Array, slots: Array, fewest: int, fallback: Array, out: Array) -> None:
-    """out[k] = the median of the finite residuals[k, slots] (K, H), or fallback[k] where fewer than `fewest` are."""
+def median_of_slots(residuals: Array, slots: Array, fewest: int, out: Array) -> None:
+    """out[k] = the median of the finite residuals[k, slots] (K, H); NaN where fewer than `fewest` are."""
     K = residuals.shape[0]
     v = np.empty(slots.shape[0] + 1)
     for k in range(K):
@@ -92,7 +92,7 @@ def median_of_slots(residuals: Array, slots: Array, fewest: int, fallback: Array
                 v[c] = x
                 c += 1
         if c < fewest:
-            out[k] = fallback[k]
+            out[k] = np.nan
         else:
             upper = quickselect(v, c, c // 2)
             if c % 2 == 1:

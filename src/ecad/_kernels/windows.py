@@ -53,7 +53,7 @@ def rank_windows(
             own = int(classes[t, k])
             code[t, k] = _rank_sorted(
                 v[k], m[k], ticks[k], n[k], n_class[k, own], own if use_classes else -1, fewest, need,
-                S[t, k], tick, tol[k], spread[k], side, paper, alpha, weights, out,
+                S[t, k], tol[k], spread[k], side, paper, alpha, weights, out,
             )  # fmt: skip
             p[t, k] = out[0]
             strength[t, k] = out[1]
@@ -126,7 +126,7 @@ def rank_pool(
             own = int(classes[t, k])
             code[t, k] = _rank_sorted(
                 v[0], m[0], ticks[0], N, n_class[0, own], own if use_classes else -1, fewest, need,
-                S[t, k], tick, tol[k], spread[k], side, paper, alpha, weights, out,
+                S[t, k], tol[k], spread[k], side, paper, alpha, weights, out,
             )  # fmt: skip
             p[t, k] = out[0]
             strength[t, k] = out[1]
@@ -266,7 +266,7 @@ def rank_gathered(
                 n_own += (m[a] & CLASS_BITS) == own
             code[t, k] = _rank_sorted(
                 v[order], m[order], ticks[order], n, n_own, own if use_classes else -1, fewest, need,
-                S[t, k], tick, tol[k], spread[k], side, paper, alpha, weights, out,
+                S[t, k], tol[k], spread[k], side, paper, alpha, weights, out,
             )  # fmt: skip
             p[t, k] = out[0]
             strength[t, k] = out[1]
@@ -341,7 +341,7 @@ def _leave_out_run(
 def _rank_sorted(
     v: Array, m: Array, ticks: Array, n: int,  # sorted scores, marks, ticks
     n_own: int, own: int, fewest: int, need: int,  # class of the tested score and how many it has
-    s: float, tick: int, tol: float, spread: float,
+    s: float, tol: float, spread: float,
     side: int, paper: bool, alpha: float, weights: Array,
     out: Array,  # (4,): p, strength, low bound, high bound
 ) -> int:  # fmt: skip
@@ -360,23 +360,22 @@ def _rank_sorted(
         return WARMING
     weighted = weights.shape[0] > 0
     total = float(n_in)
+    newest = -1
     if weighted:
         # ages count from the newest score of the set: the largest weight is 1, and no silent sensor's weights vanish
-        newest = -1
         for i in range(n):
             if cls < 0 or (m[i] & CLASS_BITS) == cls:
                 newest = max(newest, ticks[i])
-        tick = newest
         total = 0.0
         for i in range(n):
             if cls < 0 or (m[i] & CLASS_BITS) == cls:
-                total += weights[tick - ticks[i]]
+                total += weights[newest - ticks[i]]
     allowed = _allowed(alpha, total, side, paper)
     if side != LOW:
         out[3] = np.inf
         if allowed >= 0.0:
             if weighted:
-                out[3] = _weighted_bound(v, m, ticks, n, cls, tick, weights, allowed, True)
+                out[3] = _weighted_bound(v, m, ticks, n, cls, newest, weights, allowed, True)
             elif int(allowed) < n_in:
                 out[3] = _outermost(v, m, n, cls, int(allowed), True)
         out[3] += tol
@@ -384,7 +383,7 @@ def _rank_sorted(
         out[2] = -np.inf
         if allowed >= 0.0:
             if weighted:
-                out[2] = _weighted_bound(v, m, ticks, n, cls, tick, weights, allowed, False)
+                out[2] = _weighted_bound(v, m, ticks, n, cls, newest, weights, allowed, False)
             elif int(allowed) < n_in:
                 out[2] = _outermost(v, m, n, cls, int(allowed), False)
         out[2] -= tol
@@ -397,11 +396,11 @@ def _rank_sorted(
     if weighted:
         for i in range(first, n):
             if cls < 0 or (m[i] & CLASS_BITS) == cls:
-                ge += weights[tick - ticks[i]]
+                ge += weights[newest - ticks[i]]
         if side != HIGH:
             for i in range(last):
                 if cls < 0 or (m[i] & CLASS_BITS) == cls:
-                    le += weights[tick - ticks[i]]
+                    le += weights[newest - ticks[i]]
     elif cls < 0:
         ge = float(n - first)
         le = float(last)
@@ -501,14 +500,22 @@ def _count_class(m: Array, place: int, n: int, cls: int, n_in: int) -> int:
 
 @jit
 def _weighted_bound(
-    v: Array, m: Array, ticks: Array, n: int, cls: int, tick: int, weights: Array, allowed: float, high: bool
+    v: Array,
+    m: Array,
+    ticks: Array,
+    n: int,
+    cls: int,
+    newest: int,
+    weights: Array,
+    allowed: float,
+    high: bool,
 ) -> float:
     """The first value from the outside at which the weight at or beyond exceeds what is allowed."""
     s = 0.0
     for a in range(n):
         i = n - 1 - a if high else a
         if cls < 0 or (m[i] & CLASS_BITS) == cls:
-            s += weights[tick - ticks[i]]
+            s += weights[newest - ticks[i]]
             if s > allowed:
                 return float(v[i])
     return -np.inf if high else np.inf

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -119,7 +119,7 @@ def _to_numpy(column: Any) -> FloatArray:
     return np.array(column.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _refuse_cell(texts: Any, bad: Any, where: Where, sensor: str | None, options: Options) -> None:
+def _refuse_cell(texts: Any, bad: Any, where: Where, sensor: str | None, options: Options) -> NoReturn:
 
     row = int(np.argmax(bad.to_numpy(zero_copy_only=False).astype(bool)))
     cell = texts[row].as_py()

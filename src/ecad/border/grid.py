@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -59,7 +59,6 @@ def find_grid(given: Given, options: Options, like: Earlier | None, repairs: dic
     anchor = _anchor(unique, step, stamps.clock, anchor)
     if anchor is None:
         _refuse_off_grid(unique, step, given, stated is not None, like)
-        raise AssertionError
     first = anchor + (int(unique[0]) - anchor + step // 2) // step * step
     n_times = (int(unique[-1]) - first + step // 2) // step + 1
     _refuse_blow_up(n_times, len(unique), step, given, stated is not None)
@@ -72,7 +71,7 @@ def find_grid(given: Given, options: Options, like: Earlier | None, repairs: dic
 
 def _infer_step(unique: IntArray, given: Given) -> int:
     if not given.stamps.clock:
-        return _infer_ticks(unique, given)
+        return _infer_ticks(unique)
     if len(unique) < 2:
         raise PanelError(
             f"The data has only one time, {given.stamps.show(0)}, so its step is unknown; say step=, such "
@@ -95,7 +94,7 @@ def _infer_step(unique: IntArray, given: Given) -> int:
     return usual
 
 
-def _infer_ticks(unique: IntArray, given: Given) -> int:
+def _infer_ticks(unique: IntArray) -> int:
     if len(unique) > 1 and (common := _most_common(np.diff(unique))) != 1:
         raise PanelError(
             f"The times are whole numbers, mostly {common} apart (such as {int(unique[0])} and "
@@ -159,7 +158,9 @@ def _circular_mean(values: IntArray, counts: IntArray, step: int) -> float:
     return float(angle) / (2 * np.pi) % 1.0 * step
 
 
-def _refuse_off_grid(unique: IntArray, step: int, given: Given, stated: bool, like: Earlier | None) -> None:
+def _refuse_off_grid(
+    unique: IntArray, step: int, given: Given, stated: bool, like: Earlier | None
+) -> NoReturn:
     stamps = given.stamps
     values, counts = np.unique(unique % step, return_counts=True)
     anchor = (
@@ -263,7 +264,7 @@ def _write_means(flat: FloatArray, cells: IntArray, readings: FloatArray, differ
     flat[cells[starts]] = np.add.reduceat(readings / np.repeat(counts, counts), starts)
 
 
-def _refuse_duplicate(cell: int, cells: IntArray, readings: FloatArray, grid: Grid, given: Given) -> None:
+def _refuse_duplicate(cell: int, cells: IntArray, readings: FloatArray, grid: Grid, given: Given) -> NoReturn:
     t, k = divmod(cell, len(given.sensors))
     one = readings[cells == cell]
     tick = grid.times()[t]

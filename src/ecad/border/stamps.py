@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -385,7 +385,9 @@ def _text_zone(texts: list[str], options: Options) -> str | None:
     return options.zone if len(offsets) > 1 else next(iter(offsets))
 
 
-def _refuse_time(texts: list[str | None], place: int, row_of: Callable[[int], int], options: Options) -> None:
+def _refuse_time(
+    texts: list[str | None], place: int, row_of: Callable[[int], int], options: Options
+) -> NoReturn:
     text = str(texts[place])
     if options.time_format is not None:
         remedy = f"time_format={options.time_format!r} does not fit it"

@@ -137,13 +137,16 @@ def _draw(simulation: Simulation, report: Report, folder: str) -> dict[str, str]
     from .. import plots
 
     pictures = {"page": str(Path(folder) / "report.html"), "picture": str(Path(folder) / "report.png")}
-    truth = simulation.truth[-len(report.times) :]
-    title = "Traffic of a made-up city: what looked strange"
+    judged = slice(-len(report.times), None)
+    told: dict[str, Any] = {
+        "truth": simulation.truth[judged],
+        "holidays": simulation.holidays[judged],
+        "title": "Traffic of a made-up city: what looked strange",
+        "unit": "vehicles/h",
+    }
     with busy("drawing"):
-        plots.page(report, pictures["page"], truth, title, unit="vehicles/h")
-        plots.save_png(
-            plots.figure(report, truth=truth, title=title, unit="vehicles/h"), pictures["picture"], dpi=100
-        )
+        plots.page(report, pictures["page"], **told)
+        plots.save_png(plots.figure(report, **told), pictures["picture"], dpi=100)
     return pictures
 
 

@@ -116,19 +116,14 @@ def _groups(text: str) -> Any:
 
 def panel_of(path: str, words: Words, places: Words | None = None, like: Panel | None = None) -> Panel:
     """A file as a panel; with `like`, on its grid, as a continuation of it."""
-    from ..panel import as_panel, read_panel
+    from ..panel import as_panel
 
     options: dict[str, Any] = {name: text for name, text in words.items() if name not in ("begin", "end")}
     for name, read in {"step": value_of, "sensors": listed_texts, "missing_values": _listed}.items():
         if name in options:
             options[name] = read(options[name])
     with busy(f"reading {path}"):
-        if like is not None and not options:
-            panel = as_panel(path, like=like)
-        else:
-            known: dict[str, Any] = {} if like is None else {"step": like.step, "time_zone": like.time_zone}
-            known |= {**options, **(places or {})}
-            panel = read_panel(path, **known)
+        panel = as_panel(path, like, **options, **(places or {}))
     if "begin" in words or "end" in words:
         panel = panel.between(moment(panel, words.get("begin")), moment(panel, words.get("end")))
     return panel

@@ -84,17 +84,28 @@ def fit_members(
         rows = np.flatnonzero(row_group == g)
         if not len(rows):
             continue  # sensors without a training reading: nothing is ever predicted for them
-        for b in range(n_members):
-            child = int(np.random.SeedSequence([seed, 1, b]).generate_state(1)[0] & 0x7FFFFFFF)
-            tasks.append((g, rows, in_bag[b, time_index[rows]].astype(np.int64), child))
-    work = (
-        delayed(_fit_one)(regressor, X[r], y[r], counts, child, weighted) for _, r, counts, child in tasks
+        tasks += [(g, rows, b) for b in range(n_members)]
+    work = (  # made one after another: counts of all members would need more memory than the rows
+        delayed(_fit_one)(
+            regressor,
+            X[rows],
+            y[rows],
+            in_bag[b, time_index[rows]].astype(np.int64),
+            _child(seed, b),
+            weighted,
+        )
+        for _, rows, b in tasks
     )
     fitted: list[list[Any]] = [[] for _ in range(n_groups)]
     for (g, *_), member in zip(tasks, Parallel(n_jobs=n_jobs, return_as="generator")(work), strict=True):
         fitted[g].append(member)
         progress(1)
     return fitted
+
+
+def _child(seed: int, member: int) -> int:
+    """A member's own seed, whatever members there are besides."""
+    return int(np.random.SeedSequence([seed, 1, member]).generate_state(1)[0] & 0x7FFFFFFF)
 
 
 def _fit_one(regressor: Any, X: Array, y: Array, counts: Array, seed: int, weighted: bool) -> Any:

@@ -8,7 +8,7 @@ import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
-from ..errors import EcadWarning, ModelFileError
+from ..errors import ModelFileError, warn
 from .words import first_line, named, release
 
 TRUSTED = (
@@ -61,9 +61,7 @@ def estimator_of(content: bytes) -> BaseEstimator:
 def tell_other_version(then: str, name: str) -> None:
     """Warn where another release of scikit-learn wrote the estimators."""
     if release(then)[:2] != release(sklearn.__version__)[:2]:
-        warnings.warn(
+        warn(
             f"{name} holds estimators of scikit-learn {then}, and this is {sklearn.__version__}, which promises "
-            "nothing for them: fit again, or install that version.",
-            EcadWarning,
-            stacklevel=3,
+            "nothing for them: fit again, or install that version."
         )

@@ -45,9 +45,8 @@ def completed(kind: type[Any], values: dict[str, Any]) -> Any:
     if kind is pvalues.Window:
         values |= dict.fromkeys(_MADE_AGAIN, np.empty(0))  # until the reference is known: _sort_window
     if kind is Model and values["centre_quantile"] is not None:
-        oob = values["oob"]
-        alpha = 1.0 - values["centre_quantile"] / oob.n_predictors  # any that gives this rank
-        values["centre_quantile"] = ensemble.QuantileCentre(oob, alpha, values["dtype"])
+        rank = values["centre_quantile"]
+        values["centre_quantile"] = ensemble.QuantileCentre(values["oob"], rank, values["dtype"])
     require(kind.__name__, values, typing.get_type_hints(kind))
     return kind(**values)
 
