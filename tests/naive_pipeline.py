@@ -95,6 +95,7 @@ def _prepare(panel: SmallPanel, n_train: int, impute: str | None, asked_season: 
     fitted = np.isfinite(train).any(axis=0)
     order = naive.order_of_neighbours(panel.positions, panel.geometry, None, train)
     order = np.array([[k, *sorted(row[1:], key=lambda j: not fitted[j])] for k, row in enumerate(order)])
+    order = order[:, : fitted.sum()]  # who was not fitted is nobody's neighbour or stand-in
     return Prepared(centre, scale, spread, fitted, season, level, level_spread, filled, without_self, order)
 
 
@@ -181,10 +182,12 @@ def run(
 
 def _features(panel: SmallPanel, n_train: int, made: Prepared, asked: dict[str, Any]) -> np.ndarray:
     """X (T + T1, K) of rows, None where the largest lag reaches before the data."""
-    day = 24 * 3600 // panel.step_seconds
+    day = max(1, round(24 * 3600 / panel.step_seconds))
     seasonal_lags = asked["seasonal_lags"]
     if seasonal_lags == "auto":
-        seasonal_lags = [lag for lag in (day, 7 * day) if asked["lags"] < lag <= n_train // 8]
+        seasonal_lags = []
+        if 24 * 3600 % panel.step_seconds == 0:
+            seasonal_lags = [lag for lag in (day, 7 * day) if asked["lags"] < lag <= n_train // 8]
     relative = (
         asked["scale"] == "sensor"
     )  # deviations from what is usual at their tick, in units of the scale
@@ -283,7 +286,8 @@ def _judge(
 ) -> Verdicts:
     """Sections 5 and 6."""
     n_sensors, kind = panel.n_sensors, asked["score"]
-    day = 24 * 3600 // panel.step_seconds
+    day = max(1, round(24 * 3600 / panel.step_seconds))
+    month = max(1, round(28 * 24 * 3600 / panel.step_seconds))
     hours = panel.week_seconds % naive.DAY // 3600
     residuals = np.full((panel.n_times, n_sensors), np.nan)
     for t in ticks:
@@ -297,7 +301,11 @@ def _judge(
         training = np.column_stack(
             [
                 naive.studentised_training_scores(
-                    training[:, k], ticks, hours[ticks], made.spread[k], 28 * day
+                    training[:, k],
+                    ticks,
+                    hours[ticks],
+                    made.spread[k],
+                    month,
                 )
                 for k in range(n_sensors)
             ]
@@ -330,7 +338,7 @@ def _judge(
             scale = np.array(
                 [
                     naive.local_scale(
-                        residuals[:t, k], np.arange(t), hours[:t], t, hours[t], typical[k], 28 * day
+                        residuals[:t, k], np.arange(t), hours[:t], t, hours[t], typical[k], month
                     )
                     for k in range(n_sensors)
                 ]
@@ -368,7 +376,9 @@ def _neighbourhood(panel: SmallPanel, t: int, made: Prepared, asked: dict[str, A
     gone = np.zeros(panel.n_sensors, dtype=bool)
     if patience is not None:
         gone = naive.silent(
-            panel.observed, t, 24 * 3600 // panel.step_seconds if patience == "auto" else patience
+            panel.observed,
+            t,
+            max(1, round(24 * 3600 / panel.step_seconds)) if patience == "auto" else patience,
         )
     return naive.neighbourhood_at(t, made.order, min(asked["neighbours"], int(made.fitted.sum())), gone)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import Lasso
 from threadpoolctl import threadpool_limits
 
@@ -128,6 +128,23 @@ def test_ticks_of_half_an_hour_agree_with_plain_loops() -> None:
     fitted, report, expected = judged_by_both(
         readings, 300, lags=3, neighbours=3, n_members=5, random_state=1, reference="seasonal", alpha=0.1
     )
+    assert_agree(fitted, report, expected, naive.scale_of(readings.values[:300])[2])
+
+
+def test_a_step_that_does_not_divide_a_day_agrees_with_plain_loops() -> None:
+    """Twenty-five minutes: a day is the nearest number of ticks, and so is what 28 days of residuals need."""
+    readings = small_panel(7, 330, 3, step_seconds=1500)
+    fitted, report, expected = judged_by_both(
+        readings,
+        300,
+        lags=3,
+        neighbours=3,
+        n_members=5,
+        random_state=1,
+        score="studentised",
+        silent_after="auto",
+    )
+    assert fitted.model_.patience == 58 and fitted.memory_.local_scale.residuals.shape[1] == 1613
     assert_agree(fitted, report, expected, naive.scale_of(readings.values[:300])[2])
 
 
@@ -324,6 +341,31 @@ def test_a_sensor_without_a_training_reading_is_named_and_never_judged(small: Sm
         assert np.isnan(getattr(report, name)[:, 1]).all() and np.isfinite(getattr(report, name)[:, 0]).any()
 
 
+def test_a_sensor_that_was_not_fitted_stands_in_for_nobody_when_it_reports(small: SmallPanel) -> None:
+    values = small.complete.copy()
+    values[:170, 1] = NAN
+    values[170:, 1] = 1e6  # nobody knows its unit
+    values[172:, 2] = NAN  # so that somebody is needed
+    panel = panel_of(replace(small, values=values))
+    silent = panel.with_values(np.where(np.arange(4) == 1, NAN, values))
+    with pytest.warns(EcadWarning, match="'s1' has no reading"):
+        fitted = quick(neighbours=2, silent_after=5).fit(panel[:170])
+    report = fitted.detect(panel[170:])
+    assert report.stand_ins and not {"s1"} & {stand_in.replacement for stand_in in report.stand_ins}
+    np.testing.assert_array_equal(report.expected, fitted.detect(silent[170:]).expected)
+
+
+def test_of_many_sensors_the_nearest_that_were_fitted_are_neighbours() -> None:
+    random = np.random.RandomState(0)
+    values = random.normal(size=(120, 60))
+    values[:, 1:50] = NAN
+    places = np.column_stack([np.arange(60.0), np.zeros(60)])
+    panel = Panel(values, tuple(f"s{k}" for k in range(60)), np.arange(120), 1, places, "xy")
+    with pytest.warns(EcadWarning, match="49 sensors"):
+        fitted = quick(neighbours=4).fit(panel)
+    assert fitted.neighbours_[0].tolist() == [0, 50, 51, 52]
+
+
 def test_a_constant_sensor_is_named_and_with_a_model_of_its_own_any_other_value_alarms(
     small: SmallPanel,
 ) -> None:
@@ -370,6 +412,75 @@ def test_an_alpha_that_no_p_value_can_reach_is_refused_with_a_remedy(
         quick(**settings).fit(panel[:170])
     with pytest.warns(EcadWarning, match="cannot be reached"):
         quick(**settings, unreachable="warn").fit(panel[:170])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"reference": "window", "score": "studentised", "pool": "network", "half_life": 6.0, "alpha": 0.05},
+        {"reference": "local", "half_life": 1.0, "alpha": 0.25},
+        {"reference": "seasonal", "half_life": 48.0, "alpha": 0.15},
+    ],
+    ids=lambda settings: settings["reference"],
+)
+def test_what_is_called_reachable_is_reached(panel: Panel, settings: dict[str, Any]) -> None:
+    """A wild reading at the end has the smallest p-value of its set, whatever the ages of the scores."""
+    values = panel.values.copy()
+    values[-1] = 1e9
+    report = quick(**settings).fit(panel[:170]).detect(panel.with_values(values)[170:])
+    assert report.alarms[-1].any()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"reference": "seasonal", "half_life": 24.0, "alpha": 0.05},
+        {"reference": "local", "half_life": 0.5, "alpha": 0.1},
+    ],
+)
+def test_a_half_life_too_short_for_alpha_is_refused(panel: Panel, settings: dict[str, Any]) -> None:
+    with pytest.raises(EcadError, match="cannot be reached"):
+        quick(**settings).fit(panel[:170])
+
+
+def test_a_day_of_training_in_blocks_of_a_day_leaves_nothing_out_and_is_refused() -> None:
+    minutes = panel_of(small_panel(2, 340, 3, dead=False, step_seconds=300))  # 28 hours
+    day, rest = minutes[:280], minutes[280:]
+    with pytest.raises(EcadError, match=r'0 were left out .* bootstrap="iid"'):
+        quick().fit(day)
+    with pytest.raises(EcadError, match="take a quantile of"):
+        quick(centre="quantile", unreachable="warn").fit(day)
+    with pytest.warns(EcadWarning, match="0 were left out"):
+        warming = quick(unreachable="warn").fit(day).detect(rest)
+    assert (warming.status[:10] != "tested").all()
+    assert np.isfinite(quick(bootstrap="iid").fit(day).detect(rest).p_values).any()
+
+
+@pytest.mark.parametrize("centre", ["ensemble", "quantile"])
+def test_an_aggregation_that_forgets_its_axis_is_refused(panel: Panel, centre: str) -> None:
+    with pytest.raises(EcadError, match=r"aggregation= gave .* axis=0"):
+        quick(aggregation=np.median, centre=centre).fit(panel[:170])
+
+
+def test_one_sensor_can_be_imputed_column_on_columns(panel: Panel) -> None:
+    one = panel.select(["s0"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        report = quick(impute="iterative").fit(one[:170]).detect(one[170:])
+    assert np.isfinite(report.p_values).any()
+
+
+def test_a_report_has_the_level_that_was_fitted(panel: Panel) -> None:
+    fitted = quick(alpha=0.2).fit(panel[:170])
+    report = fitted.set_params(alpha=0.01).detect(panel[170:])
+    assert report.alpha == 0.2 and (report.alarms == (report.p_values <= 0.2)).all()
+
+
+@pytest.mark.parametrize("zones", [(None, "-05:00"), ("-05:00", None)])
+def test_a_panel_with_a_zone_does_not_continue_one_without(panel: Panel, zones: tuple[Any, Any]) -> None:
+    earlier, later = (replace(part, time_zone=zone) for part, zone in zip((panel[:170], panel[170:]), zones))
+    with pytest.raises(EcadError, match="time_zone="):
+        quick().fit(earlier).detect(later)
 
 
 def test_groups_of_one_sensor_are_fitted_apart(panel: Panel) -> None:

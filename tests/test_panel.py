@@ -338,6 +338,25 @@ def test_aware_times_are_utc_inside_and_local_outside() -> None:
         assert given_back["time"].to_list() == local.to_pydatetime().tolist()
 
 
+@pytest.mark.parametrize("zone", ["America/New_York", "America/Port-au-Prince", "Etc/GMT+5", "EST5EDT"])
+@pytest.mark.parametrize("kind", ["index", "first column", "long", "pandas by arrow", "polars", "pyarrow"])
+def test_zones_of_any_spelling_are_known_wherever_the_times_stand(zone: str, kind: str) -> None:
+    index = pd.date_range("2025-01-06", periods=60, freq="h", tz=zone)
+    wide = pd.DataFrame({"a": np.arange(60.0), "b": 1.0}, index=index).drop(index=index[30:40])
+    when = wide.reset_index(names="when")
+    given: Any = {
+        "index": lambda: wide,
+        "first column": lambda: when,
+        "long": lambda: when.melt(id_vars="when", var_name="sensor", value_name="value"),
+        "pandas by arrow": lambda: when.astype({"when": f"timestamp[us, tz={zone}][pyarrow]"}),
+        "polars": lambda: pl.from_pandas(when),
+        "pyarrow": lambda: pa.Table.from_pandas(when, preserve_index=False),
+    }[kind]()
+    panel = read_panel(given)
+    assert panel.time_zone == zone and panel.n_times == 60
+    np.testing.assert_array_equal(panel.times, index.tz_convert(None).to_numpy())
+
+
 @pytest.mark.parametrize(
     ("texts", "zone"),
     [

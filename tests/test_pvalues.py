@@ -345,6 +345,23 @@ def test_scores_that_differ_by_rounding_only_tie() -> None:
         np.testing.assert_array_equal(ranked(given, rules).p, ranked(shaken, rules).p)
 
 
+def test_strength_does_not_fall_where_the_weights_of_the_largest_have_faded_away() -> None:
+    """A score of long ago weighs nothing; one that is smaller than it is not strange by a negative amount."""
+    scores = np.concatenate([[50.0], np.linspace(1.0, 2.0, 1200)])[:, None]
+    given = np.zeros(scores.shape, dtype=np.uint8)
+    rules = Reference(half_life=1.0, alpha=0.4, classes=False)
+    found = []
+    for score in (1.9, 30.0, 60.0):
+        window = pvalues.open_window(scores, given, np.arange(1201), 1201, rules, None, None)
+        ones = np.ones(1)
+        judged = np.array([[score]])
+        found.append(
+            pvalues.rank(judged, given[:1], window, rules, 1e-9 * ones, ones, np.zeros((1, 1), np.int64))
+        )
+    strength = [ranks.strength[0, 0] for ranks in found]
+    assert strength[0] < strength[1] < strength[2]
+
+
 def test_the_order_of_strengths_is_the_order_of_scores_and_goes_on_beyond_the_largest() -> None:
     given = history(9, 200, 1, 1, signed=False, n_classes=1, gaps=False, bursts=0)
     rules = Reference(classes=False)
@@ -418,4 +435,4 @@ def test_a_single_strange_score_enters_the_window() -> None:
     ],
 )
 def test_the_smallest_p_value_of_a_set_is_known_beforehand(rules: Reference, n: int, smallest: float) -> None:
-    assert rules.smallest_p(n) == pytest.approx(smallest, rel=1e-5)
+    assert rules.smallest_p(np.arange(n), np.ones(n)) == pytest.approx(smallest, rel=1e-5)

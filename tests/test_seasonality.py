@@ -48,6 +48,11 @@ def test_a_sensor_without_spread_is_measured_by_the_next_coarser_unit() -> None:
     assert fast[1][[0, 2, 3]].tolist() == [1, 1, 2]
 
 
+def test_a_sensor_that_moves_little_beside_its_level_is_not_constant() -> None:
+    values = 1e12 + np.random.default_rng(0).normal(size=(200, 1))
+    assert 0.8 < seasonality.scale_of(values)[2][0] < 1.2
+
+
 def test_a_constant_sensor_has_no_spread_whatever_the_rounding_of_its_mean() -> None:
     for value in (0.1, 1e6 / 3, -7e-5, 1e12 / 7):
         values = np.full((1001, 1), value)

@@ -21,7 +21,7 @@ ROWS = {row.name: row for row in settings.SETTINGS}
 GOOD: dict[str, list[Any]] = {
     "regressor": ["ridge", "lstm", Ridge()],
     "n_members": [2, 25, 65_535, np.int64(30)],
-    "aggregation": ["mean", "median", "trimmed_mean", np.max],
+    "aggregation": ["mean", "median", "trimmed_mean", lambda p: p.max(axis=0)],
     "lags": [1, 168, np.int32(5)],
     "neighbours": [1, 10**6],
     "seasonal_lags": ["auto", None, (), [24], (24, 168), np.array([7])],

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
@@ -177,6 +178,21 @@ def test_times_may_come_as_text_datetime_or_timestamp(fitted: ECAD, panel: Panel
     time, row = panel.times[170], panel.values[170]
     for given in (str(time), time, time.astype("datetime64[s]"), time.astype(dt.datetime)):
         assert fitted.stream().update(given, row).time == time
+
+
+def test_a_series_is_read_by_the_names_of_its_index(fitted: ECAD, panel: Panel) -> None:
+    row = pd.Series(panel.values[170], index=list(panel.sensors))
+    by_name = fitted.stream().update(panel.times[170], row[::-1])
+    np.testing.assert_array_equal(by_name.values, panel.values[170])
+    by_place = fitted.stream().update(panel.times[170], pd.Series(panel.values[170]))
+    np.testing.assert_array_equal(by_place.values, panel.values[170])
+
+
+def test_a_gap_too_long_to_pass_through_is_refused(fitted: ECAD, panel: Panel) -> None:
+    running = fitted.stream()
+    with pytest.raises(EcadError, match="fit again on later data"):
+        running.update(panel.times[-1] + np.timedelta64(50_000_000, "h"), panel.values[170])
+    assert running.time == panel.times[169]
 
 
 def test_skipped_ticks_count_as_not_observed(fitted: ECAD, panel: Panel) -> None:

@@ -290,3 +290,10 @@ def test_scikit_learn_finds_its_grammar_kept(given: dict[str, Any]) -> None:
     odd = {r["check_name"]: r["exception"] for r in results if r["status"] not in ("passed", "xfail")}
     assert {name: error for name, error in odd.items() if name not in NOT_RUN} == {}
     assert len(results) > 40
+
+
+def test_rows_that_every_member_saw_are_counted() -> None:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(300, 2))
+    fitted = TabularECAD(n_members=2, random_state=0).fit(X, X[:, 0] + random.normal(size=300))
+    assert fitted.n_never_left_out_ == np.isnan(fitted.calibration_scores_).sum() > 0

@@ -206,7 +206,7 @@ class ECAD(BaseEstimator):
         return Report(
             panel=judged_panel,
             **columns,
-            alpha=self.alpha,
+            alpha=self.model_.reference.alpha,
             neighbours=self.neighbours_,
             stand_ins=_stand_ins(parts, judged_panel, self.neighbours_),
         )

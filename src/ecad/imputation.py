@@ -235,5 +235,5 @@ def fit_iterative(values: Array, seed: int, **options: Any) -> tuple[Iterative, 
     imputer = IterativeImputer(**{"random_state": seed, "keep_empty_features": True, **options})
     # a hundred small fits inside, each of which would check what was checked at the border
     with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
-        filled = imputer.fit_transform(values)
+        filled = imputer.fit_transform(values.copy())  # with one column it writes into what it is given
     return Iterative(imputer), np.where(np.isnan(values), filled, values)

@@ -34,6 +34,7 @@ from .border.utc import on_utc
 from .errors import PanelError, warn
 
 __all__ = [
+    "MOST_CELLS",
     "REPAIRS",
     "Panel",
     "as_panel",
@@ -140,6 +141,11 @@ class Panel:
     @property
     def ticks_per_day(self) -> int | None:
         return ticks_per_day(self.step)
+
+    @property
+    def day(self) -> float | None:
+        """How many ticks a day has, also where that is no whole number; None without a clock."""
+        return np.timedelta64(1, "D") / self.step if isinstance(self.step, np.timedelta64) else None
 
     @cached_property
     def week_seconds(self) -> IntArray | None:
@@ -395,11 +401,20 @@ def _same_step(later: Panel, fitted: Panel) -> None:
             f"The fitted data has {kinds[not clock]} and the panel has {kinds[not later.has_clock]}; "
             f"give both the same kind of times."
         )
+    if (later.time_zone is None) != (fitted.time_zone is None):
+        raise PanelError(
+            f"The fitted data has {_zone_text(fitted)} and the panel has {_zone_text(later)}; read both with the same "
+            "time_zone=."
+        )
     if step_ticks(later.step) != step_ticks(fitted.step):
         raise PanelError(
             f"The panel has one tick each {step_text(later.step)} and the fitted data one each "
             f"{step_text(fitted.step)}; resample it, or state step= where it is read."
         )
+
+
+def _zone_text(panel: Panel) -> str:
+    return "a clock without a zone" if panel.time_zone is None else f"the time zone {panel.time_zone}"
 
 
 def _reorder(

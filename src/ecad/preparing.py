@@ -118,26 +118,30 @@ def _season(plan: Any, panel: Panel, centre: Array, scale: Array) -> seasonality
                 f"season={plan.season!r} needs a panel with a clock, and this one has tick numbers only."
             )
         return None
-    step = _step_seconds(panel)
+    step = seasonality.DAY / (panel.day or UNCLOCKED_DAY)
     period = seasonality.choose_period(panel.n_times * step, plan.season)
     if period is None:
         return None
-    return seasonality.fit_season(panel.values, panel.week_seconds, step, period, centre, scale)
+    width = max(1, int(step))
+    return seasonality.fit_season(panel.values, panel.week_seconds, width, period, centre, scale)
 
 
-def _step_seconds(panel: Panel) -> int:
-    return max(1, int(np.timedelta64(panel.step, "us").astype(np.int64)) // 1_000_000)
+def _day(panel: Panel) -> int:
+    """The number of ticks that is nearest to a day."""
+    return max(1, round(panel.day or UNCLOCKED_DAY))
 
 
 def _order(plan: Any, panel: Panel, fitted: Array) -> Array:
-    n_nearest = min(panel.n_sensors, plan.neighbours + neighbourhood.SPARE)
+    n_kept = min(plan.neighbours + neighbourhood.SPARE, int(fitted.sum()))
+    n_nearest = min(panel.n_sensors, n_kept + int((~fitted).sum()))
     if panel.positions is not None and panel.geometry is not None:
         order = neighbourhood.order_by_position(panel.positions, panel.geometry, n_nearest)
     elif panel.adjacency is not None:
         order = neighbourhood.order_by_path(panel.n_sensors, *panel.adjacency, n_nearest)
     else:
         order = neighbourhood.order_by_correlation(panel.values, n_nearest)
-    return neighbourhood.put_last(order, ~fitted)
+    # nothing is known of a sensor that was not fitted, not even its unit: it is nobody's neighbour or stand-in
+    return np.ascontiguousarray(neighbourhood.put_last(order, ~fitted)[:, :n_kept])
 
 
 def _layout(plan: Any, panel: Panel, season: seasonality.Season | None, n_fitted: int) -> features.Layout:
@@ -189,7 +193,7 @@ def _fill(
 
 def _patience(plan: Any, panel: Panel) -> int | None:
     if plan.silent_after == "auto":
-        return panel.ticks_per_day or UNCLOCKED_DAY
+        return _day(panel)
     return None if plan.silent_after is None else int(plan.silent_after)
 
 
@@ -234,4 +238,4 @@ def block_ends(prepared: Prepared, ticks: Array) -> Array | None:
     """Where the block of each training tick ends, for `ensemble.draw`; None for single draws."""
     if prepared.plan.bootstrap == "iid":
         return None
-    return ensemble.day_blocks(ticks, prepared.panel.ticks_per_day or UNCLOCKED_DAY)
+    return ensemble.day_blocks(ticks, _day(prepared.panel))

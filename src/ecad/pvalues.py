@@ -52,15 +52,15 @@ class Reference:
         """Scores of its own class that a score needs to be compared with them alone."""
         return max(FEWEST_IN_CLASS, self.need)
 
-    def smallest_p(self, n: int) -> float:
-        """The smallest p-value that n scores can give."""
-        if n < self.need:
+    def smallest_p(self, ages: Array, counts: Array) -> float:
+        """The smallest p-value that scores can give: so many of each age in ticks."""
+        if counts.sum() < self.need:
             return 1.0
         if self.form == "paper":
             return 0.0
-        weight = float(n)
+        weight = float(counts.sum())
         if self.half_life is not None:
-            weight = float(np.exp2(-np.arange(n) / self.half_life).sum())
+            weight = float((counts * np.exp2(-ages / self.half_life)).sum())
         return min(1.0, (2.0 if self.side == _kernels.BOTH else 1.0) / (weight + 1.0))
 
 

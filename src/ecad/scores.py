@@ -57,9 +57,9 @@ class LocalScale:
         return np.asarray(_kernels.near_on_circle(self.hours, hour, 24))
 
 
-def empty_scale(n_sensors: int, ticks_per_day: int | None, typical: Array) -> LocalScale:
-    """A memory in which nothing stands yet."""
-    n_places = DAYS * ticks_per_day if ticks_per_day else UNCLOCKED_TICKS
+def empty_scale(n_sensors: int, day: float | None, typical: Array) -> LocalScale:
+    """A memory in which nothing stands yet; a day has so many ticks, or there is no clock."""
+    n_places = max(1, round(DAYS * day)) if day else UNCLOCKED_TICKS
     return LocalScale(
         np.full((n_sensors, n_places), np.nan), np.full(n_places, -1, dtype=np.int8), 0, typical
     )

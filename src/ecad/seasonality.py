@@ -107,7 +107,8 @@ def scale_of(values: Array) -> tuple[Array, Array, Array]:
     n = np.maximum(count, 1)
     mean = np.where(seen, values, 0.0).sum(axis=0) / n
     spread = np.sqrt(np.where(seen, (values - mean) ** 2, 0.0).sum(axis=0) / n)
-    spread = np.where(spread > 1e-12 * np.abs(mean), spread, np.maximum(np.abs(centre), 1.0))
+    low, high = np.where(seen, values, np.inf).min(axis=0), np.where(seen, values, -np.inf).max(axis=0)
+    spread = np.where(low >= high, np.maximum(np.abs(centre), 1.0), spread)
     scale = np.where(deviation > 0, 1.4826 * deviation, spread)
     return centre, scale, np.where(count > 0, spread, 1.0)
 

@@ -111,6 +111,8 @@ def checked(**given: Any) -> Any:
     _checks.yes_or_no("same_tick", plan.same_tick)
     if not (isinstance(plan.silent_after, str) and plan.silent_after == "auto"):
         _checks.none_or(_checks.whole, "silent_after", plan.silent_after, 1)
+    if callable(plan.aggregation):
+        _check_aggregation(plan.aggregation)
     _check_seasonal_lags(plan.seasonal_lags)
     _check_seed(plan.random_state)
     if plan.n_jobs is not None and (
@@ -166,10 +168,20 @@ _OR_ELSE: dict[str, tuple[tuple[str, ...], str, Callable[[Any], bool]]] = {
 }
 
 
+def _check_aggregation(aggregation: Callable[[Any], Any]) -> None:
+    """A caller's phi is tried on three predictions of two rows."""
+    shape = np.shape(aggregation(np.arange(6.0).reshape(3, 2)))
+    if shape != (2,):
+        raise SettingError(
+            f"aggregation= gave an array of shape {shape} for 3 predictions of 2 rows: it takes (m, rows) and gives "
+            "(rows,), as lambda p: np.median(p, axis=0) does."
+        )
+
+
 def _check_seasonal_lags(lags: Any) -> None:
     if lags is None or (isinstance(lags, str) and lags == "auto"):
         return
-    if isinstance(lags, str | bytes) or not hasattr(lags, "__iter__"):
+    if isinstance(lags, str | bytes) or not hasattr(lags, "__iter__") or not hasattr(lags, "__len__"):
         raise SettingError(
             f'seasonal_lags={lags!r} is not known: it takes "auto", None or whole numbers of ticks.'
         )

@@ -11,7 +11,7 @@ import numpy as np
 from . import _threads
 from .errors import PanelError
 from .judging import VERDICT_COLUMNS, Judged, Memory, Model, judge
-from .panel import Panel, show_time, step_text, week_seconds
+from .panel import MOST_CELLS, Panel, show_time, step_text, week_seconds
 from .report import StandIn, Verdict
 
 Array = np.ndarray[Any, Any]
@@ -56,7 +56,7 @@ class Stream:
         row = self._row(values)
         moment = self._moment(time)
         ahead, off = divmod(moment - self._last, self._step)
-        if ahead < 1 or off:
+        if ahead < 1 or off or (ahead - 1) * len(self.sensors) > MOST_CELLS:
             self._refuse(moment, off)
         with _threads.one_blas_thread():
             self._skip(ahead - 1)
@@ -89,7 +89,7 @@ class Stream:
             self._judge(nothing, self._last + self._step * (start + 1))
 
     def _row(self, values: Any) -> Array:
-        if isinstance(values, Mapping):
+        if isinstance(values, Mapping) or self._is_labelled(values):
             row = np.full(len(self.sensors), np.nan)
             for name, value in values.items():
                 place = self._place.get(str(name))
@@ -113,6 +113,10 @@ class Stream:
         row[np.isinf(row)] = np.nan  # as in a panel, an infinite value is no reading
         return row
 
+    def _is_labelled(self, values: Any) -> bool:
+        """Whether this is a series whose index names sensors."""
+        return hasattr(values, "items") and any(str(name) in self._place for name, _ in values.items())
+
     def _moment(self, time: Any) -> int:
         if type(time) is np.datetime64 and self.last_tick.has_clock and not np.isnat(time):
             return int(time.astype("datetime64[us]").astype(np.int64))
@@ -133,6 +137,10 @@ class Stream:
             raise PanelError(
                 f"The tick at {given} is not on the panel's step: one comes every {step_text(self.last_tick.step)} "
                 f"after {newest}."
+            )
+        if moment > self._last:
+            raise PanelError(
+                f"From {newest} to {given} more ticks are missing than can be passed through: fit again on later data."
             )
         raise PanelError(
             f"The tick at {given} is not after the newest one, {newest}: every tick is judged once, in order."

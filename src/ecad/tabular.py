@@ -42,6 +42,7 @@ class TabularECAD(RegressorMixin, BaseEstimator):
     ----------
     in_bag_ : (B, n) array, n = rows whose y was observed
     calibration_scores_ : (n,) array of leave-one-out scores
+    n_never_left_out_ : rows that every member saw, and that therefore have none
 
     Examples
     --------
@@ -89,7 +90,7 @@ class TabularECAD(RegressorMixin, BaseEstimator):
         X, y = X[observed], y[observed]
         reference = self._reference()
         n = len(y)
-        if n < max(2, reference.need) or reference.smallest_p(n) > self.alpha:
+        if n < max(2, reference.need) or reference.smallest_p(np.arange(n), np.ones(n)) > self.alpha:
             raise FitError(
                 f"alpha={self.alpha:g} cannot be reached with n_samples={n}: at least "
                 f"{max(2, reference.need)} rows with an observed y are needed, 1 sample is never enough. "
@@ -110,6 +111,12 @@ class TabularECAD(RegressorMixin, BaseEstimator):
         self._oob = oob
         self.n_rows_ = n
         return self
+
+    @property
+    def n_never_left_out_(self) -> int:
+        """Rows that every member saw."""
+        _checks.fitted(self, "in_bag_")
+        return int(self.in_bag_.shape[1] - self._oob.n_predictors)
 
     def member_predictions(self, X: Any) -> Array:
         """What each member predicts: (B, rows)."""

@@ -23,7 +23,7 @@ from .learners import Members
 from .learners.ridge import RidgeMembers, WeightedGrams, strength_of
 from .learners.sklearn import SklearnMembers, fit_members, takes_missing
 from .panel import Panel
-from .preparing import Prepared, block_ends, prepare, targets_of
+from .preparing import UNCLOCKED_DAY, Prepared, block_ends, prepare, targets_of
 from .settings import seed_of
 
 Array = np.ndarray[Any, Any]
@@ -64,6 +64,7 @@ def _train(plan: Any, panel: Panel) -> Trained:
     reference = _reference(prepared, len(ticks))
     in_bag = ensemble.draw(len(ticks), plan.n_members, seed, block_ends(prepared, ticks))
     oob = ensemble.out_of_bag(in_bag, plan.aggregation)
+    _require_left_out(plan, oob, reference)
     members = _fit_members(prepared, ticks, targets, in_bag, seed)
     expected = _leave_one_out(prepared, members, oob, ticks)
     # a target that no member missed, or that was not observed, has no score: NaN, never a guess
@@ -241,28 +242,67 @@ def _reference(prepared: Prepared, n_times: int) -> pvalues.Reference:
         lags=plan.lags,
         everywhere=plan.local == "or",
     )
-    n = _largest_set(plan, panel, n_times, prepared.layout.neighbours)
-    if reference.smallest_p(n) > plan.alpha:
-        text = (
-            f"alpha={plan.alpha:g} cannot be reached: a reference set has at most {n} scores here, and the smallest "
-            f"p-value that they can give is {reference.smallest_p(n) if n >= reference.need else 1 / (n + 1):.3g}. "
-            f"{_remedy(plan, reference)}"
+    ages, counts = _largest_set(plan, panel, n_times, prepared.layout.neighbours)
+    n, smallest = int(counts.sum()), reference.smallest_p(ages, counts)
+    if smallest > plan.alpha:
+        _out_of_reach(
+            plan,
+            f"a reference set has at most {n} scores here, and the smallest p-value that they can give is "
+            f"{smallest if n >= reference.need else 1 / (n + 1):.3g}. {_remedy(plan, reference)}",
         )
-        if plan.unreachable == "refuse":
-            raise FitError(text)
-        warn(text)
     return reference
 
 
-def _largest_set(plan: Any, panel: Panel, n_times: int, neighbours: int) -> int:
-    if plan.reference == "seasonal":
-        return pvalues.SEASONAL_DAYS * max(1, round(3 * (panel.ticks_per_day or 24) / 24))
-    if plan.reference == "local":
-        own = plan.lags * neighbours
-        return (
-            own if plan.local == "and" else n_times * neighbours + (panel.n_sensors - neighbours) * plan.lags
+def _require_left_out(plan: Any, oob: ensemble.OutOfBag, reference: pvalues.Reference) -> None:
+    """Times that every member saw have no score; a window must not begin with next to none."""
+    n_times, n = oob.masks.shape[1], oob.n_predictors
+    if n == 0 and plan.centre == "quantile":
+        raise FitError(
+            f"Every member saw each of the {n_times} training times, so there is no leave-one-out prediction to take "
+            f"a quantile of. {_MORE_LEFT_OUT}"
         )
-    return n_times * (panel.n_sensors if plan.pool == "network" else 1)
+    if reference.kind == "window" and n < reference.need:
+        _out_of_reach(
+            plan,
+            f"of {n_times} training times only {n} were left out by a member and so have a score, and {reference.need} "
+            f"are needed. {_MORE_LEFT_OUT}",
+        )
+
+
+_MORE_LEFT_OUT = 'Fit on more than two days, or use bootstrap="iid".'
+
+
+def _out_of_reach(plan: Any, why: str) -> None:
+    text = f"alpha={plan.alpha:g} cannot be reached: {why}"
+    if plan.unreachable == "refuse":
+        raise FitError(text)
+    warn(text)
+
+
+def _largest_set(plan: Any, panel: Panel, n_times: int, neighbours: int) -> tuple[Array, Array]:
+    """Ages (in ticks, the newest is 0) of the scores of the largest reference set, and how many there are of each."""
+    if plan.reference == "seasonal":
+        ages = _seasonal_ages(panel.ticks_per_day or UNCLOCKED_DAY)
+        return ages, np.ones_like(ages)
+    if plan.reference == "window":
+        return np.arange(n_times), np.full(n_times, panel.n_sensors if plan.pool == "network" else 1)
+    if plan.local == "and":
+        return np.arange(plan.lags), np.full(plan.lags, neighbours)
+    counts = np.full(max(n_times, plan.lags), neighbours)
+    counts[: plan.lags] = panel.n_sensors
+    return np.arange(len(counts)), counts
+
+
+def _seasonal_ages(day: int) -> Array:
+    """Those of the hour of the day that finds the most in 28 days of ticks."""
+    hours = (np.arange(day) * 24 // day).astype(np.int8)
+    past = np.arange(1, pvalues.SEASONAL_DAYS * day + 1)
+    sets = [
+        past[_kernels.near_on_circle(hours[(tick - past) % day], int(hours[tick]), 24)]
+        for tick in np.unique(np.linspace(0, day - 1, 24).astype(np.int64))
+    ]
+    largest = max(sets, key=len)
+    return largest - largest[0]
 
 
 def _remedy(plan: Any, reference: pvalues.Reference) -> str:
@@ -346,7 +386,7 @@ def _studentise(
         warnings.simplefilter("ignore", RuntimeWarning)
         typical = np.nanmedian(residuals, axis=0)
     typical = np.where(typical > 0, typical, prepared.spread)
-    memory = scores.empty_scale(n_sensors, prepared.panel.ticks_per_day, typical)
+    memory = scores.empty_scale(n_sensors, prepared.panel.day, typical)
     everywhere = np.full((n_times, n_sensors), np.nan)
     everywhere[ticks] = residuals
     return memory, (everywhere / memory.scales(everywhere, hours))[ticks]

@@ -413,7 +413,7 @@ def _rank_sorted(
     high = side == HIGH or (side == BOTH and ge <= le)
     if (ge if high else le) == 0.0:
         edge = _outermost(v, m, n, cls, 0, high)
-        excess = s - edge if high else edge - s
+        excess = max(s - edge if high else edge - s, 0.0)  # weights of the largest may have faded to nothing
         strength += excess / _tail_spread(v, m, n, cls, n_in, high, spread)
     out[1] = strength
     return code

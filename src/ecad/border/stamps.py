@@ -104,7 +104,7 @@ def _content(series: Any) -> str:
     if series is None or is_empty(series):
         return "nothing"
     dtype = series.dtype
-    if dtype in (nw.Datetime, nw.Date) or _is_period(series):
+    if dtype == nw.Date or _is_clock(series) or _is_period(series):
         return "time"
     if dtype.is_integer():
         return "whole"
@@ -121,6 +121,17 @@ def _content(series: Any) -> str:
             return "time"
         return "text" if cells and all(isinstance(cell, (str, dt.date)) for cell in cells) else "other"
     return "other"
+
+
+def _is_clock(series: Any) -> bool:
+    """Whether a column holds times of day; of pandas it is asked itself: narwhals knows no zone with an underscore."""
+    import narwhals as nw
+    import pandas as pd
+
+    native = series.to_native()
+    return series.dtype == nw.Datetime or (
+        isinstance(native, pd.Series) and pd.api.types.is_datetime64_any_dtype(native.dtype)
+    )
 
 
 def _is_period(series: Any) -> bool:
@@ -206,7 +217,7 @@ def read_stamps(series: Any, options: Options) -> Stamps:
         series = series.cast(nw.Datetime("us"))
     if _is_period(series):
         return _stamps_of_index(pd.DatetimeIndex(pandas_series(series).dt.to_timestamp()), int)
-    if series.dtype == nw.Datetime:
+    if _is_clock(series):
         return _stamps_of_index(pd.DatetimeIndex(pandas_series(series)), int)
     if series.dtype.is_numeric():
         return _stamps_of_numbers(floats_of(series), int, options)
