@@ -349,6 +349,29 @@ def test_a_bad_line_is_told_by_its_number(city: Path, panel: ecad.Panel, bad: st
     assert "3 ticks judged" in skipped.stderr and "1 line skipped" in skipped.stderr
 
 
+def test_a_clock_that_is_a_little_late_and_one_that_is_years_ahead(city: Path, panel: ecad.Panel) -> None:
+    first, second = (json.loads(line) for line in lines_of(panel.between(CUT), "mapping")[:2])
+    late = {**second, "time": second["time"][:-9] + "20" + second["time"][-7:]}
+    wrong = {**second, "time": second["time"].replace("2025", "2125")}
+    lines = "\n".join(map(json.dumps, (first, wrong, late)))
+    done = process("watch", city / "model.ecad", "--per", "tick", "--on-error", "skip", stdin=lines)
+    assert done.returncode == 0 and "line 2: it is 876," in done.stderr and "--longest-gap" in done.stderr
+    ticks = records(done.stdout)
+    assert [tick["time"] for tick in ticks] == [first["time"][:19], second["time"][:19]]
+    assert ticks[1]["gap"] == 0
+
+
+def test_single_readings_a_little_apart_are_one_tick(city: Path, panel: ecad.Panel) -> None:
+    one, two = panel.sensors[:2]
+    lines = [
+        {"time": f"{CUT[:10]} 00:00:0{second}", "sensor": sensor, "value": 300.0}
+        for second, sensor in ((0, one), (7, two))
+    ]
+    done = process("watch", city / "model.ecad", "--per", "tick", stdin="\n".join(map(json.dumps, lines)))
+    (tick,) = records(done.stdout)
+    assert [record["value"] for record in tick["verdicts"][:3]] == [300.0, 300.0, None]
+
+
 def test_a_reading_out_of_order_or_given_twice_is_left_out_alone(city: Path) -> None:
     def reading(hour: int, sensor: str, value: float) -> str:
         return json.dumps({"time": f"2025-02-03 {hour:02d}:00", "sensor": sensor, "value": value})
@@ -456,6 +479,48 @@ def test_nobody_minds_a_reader_who_goes_away(city: Path, panel: ecad.Panel, tmp_
         ("plot {city}/readings.csv", 3, "no table of verdicts"),
         ("plot {city}/a {city}/b {city}/c", 2, "MODEL DATA"),
         ("plot {city}/model.ecad {city}/readings.csv --alpha 0.1", 2, "leave --alpha"),
+        ("fit {city}/readings.csv --model {city}/readings.csv", 2, "readings.csv is read by this command"),
+        (
+            "fit {city}/readings.csv --positions {city}/positions.csv --model {city}/positions.csv",
+            2,
+            "positions.csv is read",
+        ),
+        ("fit {city}/readings.csv --model {city}/truth.csv", 4, "is there, and it is no model file"),
+        (
+            "detect {city}/model.ecad {city}/readings.csv --out {city}/readings.csv",
+            2,
+            "--out {city}/readings.csv would be overwritten",
+        ),
+        (
+            "detect {city}/model.ecad {city}/readings.csv --out {new}/a.csv --episodes {new}/a.csv",
+            2,
+            "--out is written by this command",
+        ),
+        ("plot {city}/model.ecad {city}/readings.csv --page {city}/model.ecad", 2, "model.ecad is read"),
+        (
+            f"plot {{city}}/model.ecad {{city}}/readings.csv --from {CUT[:10]} --png {{new}}/a.gif",
+            2,
+            ".png, .svg or .pdf",
+        ),
+        (
+            "fit {city}/readings.csv --regressor random-forest(n_estimators=-5) --n-members 2 --model {new}/m.ecad",
+            3,
+            "RandomForestRegressor says: The 'n_estimators' parameter",
+        ),
+        (
+            "fit {city}/readings.csv --regressor k-neighbors(n_neighbors=50000) --n-members 2 --model {new}/m.ecad",
+            3,
+            "KNeighborsRegressor says: ",
+        ),
+        (
+            "fit {city}/readings.csv --regressor poisson --n-members 2 --model {new}/m.ecad",
+            3,
+            "--scale None gives them as they are read",
+        ),
+        ("fit {city}/readings.csv --paper --model {new}/m.ecad", 2, '--regressor "ridge"'),
+        ("plan --sensors 4 --times 960 --paper", 2, '--regressor "ridge"'),
+        ("detect {city}/readings.csv --train-fraction 1.5", 3, "1.5 is no share"),
+        ("simulate {new}/x --seed -1", 2, "seed=-1 will not do"),
         ("simulate {new}/x --format xls", 2, "csv, parquet or feather"),
         ("simulate {new}/x --missing much", 2, "--missing 'much' is not known"),
         ("simulate {new}/x --kinds drop,flood", 2, "'flood'"),
@@ -469,7 +534,7 @@ def test_an_error_is_one_line_and_an_exit_code(
     done = run(*words.format(city=city, new=tmp_path).split())
     assert done.exit_code == code, done.output
     assert done.stdout == ""
-    assert why in " ".join(re.sub(r"[│╭╮╰╯─]", "", done.stderr).split())
+    assert why.format(city=city) in " ".join(re.sub(r"[│╭╮╰╯─]", "", done.stderr).split())
     if "No such option" not in why:
         assert len(done.stderr.splitlines()) == 1 and done.stderr.startswith("ecad: error: ")
 

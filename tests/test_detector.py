@@ -355,6 +355,14 @@ def test_a_sensor_that_was_not_fitted_stands_in_for_nobody_when_it_reports(small
     np.testing.assert_array_equal(report.expected, fitted.detect(silent[170:]).expected)
 
 
+def test_a_value_far_from_all_others_that_comes_again_is_named(small: SmallPanel) -> None:
+    values = small.complete.copy()
+    values[[5, 50, 51, 120], 1] = -9999
+    panel = panel_of(replace(small, values=values))
+    with pytest.warns(EcadWarning, match="'s1' reads -9999 4 times .* missing_values=-9999"):
+        quick().fit(panel[:170])
+
+
 def test_of_many_sensors_the_nearest_that_were_fitted_are_neighbours() -> None:
     random = np.random.RandomState(0)
     values = random.normal(size=(120, 60))

@@ -338,6 +338,19 @@ def test_aware_times_are_utc_inside_and_local_outside() -> None:
         assert given_back["time"].to_list() == local.to_pydatetime().tolist()
 
 
+def test_positions_may_be_written_with_points_or_as_the_readings_are(tmp_path: Path) -> None:
+    (tmp_path / "readings.csv").write_text("time;a;b\n2025-01-06 00:00;1,5;2\n2025-01-06 01:00;2,5;3\n")
+    for n, places in enumerate(
+        ("sensor;lon;lat\na;7,6;51,9\nb;7,7;52\n", "sensor,lon,lat\na,7.6,51.9\nb,7.7,52\n")
+    ):
+        (tmp_path / f"places{n}.csv").write_text(places)
+        panel = read_panel(tmp_path / "readings.csv", tmp_path / f"places{n}.csv", decimal=",")
+        assert panel.positions is not None and panel.positions.tolist() == [[7.6, 51.9], [7.7, 52.0]]
+    (tmp_path / "edges.csv").write_text("a;b;weight\na;b;1,5\n")
+    panel = read_panel(tmp_path / "readings.csv", adjacency=tmp_path / "edges.csv", decimal=",")
+    assert panel.adjacency is not None and panel.adjacency[2].tolist() == [1.5]
+
+
 @pytest.mark.parametrize("zone", ["America/New_York", "America/Port-au-Prince", "Etc/GMT+5", "EST5EDT"])
 @pytest.mark.parametrize("kind", ["index", "first column", "long", "pandas by arrow", "polars", "pyarrow"])
 def test_zones_of_any_spelling_are_known_wherever_the_times_stand(zone: str, kind: str) -> None:

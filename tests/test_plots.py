@@ -248,8 +248,8 @@ def test_p_values_are_on_a_log_scale_with_strange_up(judged: Any) -> None:
     assert below.get_yscale() == "log" and bottom > 1.0 > top
 
 
-def test_save_png_writes_a_png(judged: Any, tmp_path: Path) -> None:
-    path = plots.save_png(plots.figure(judged[0], truth=judged[1]), tmp_path / "figure.png", dpi=60)
+def test_save_picture_writes_a_png(judged: Any, tmp_path: Path) -> None:
+    path = plots.save_picture(plots.figure(judged[0], truth=judged[1]), tmp_path / "figure.png", dpi=60)
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
@@ -322,7 +322,7 @@ def test_an_unusual_report_is_drawn_all_the_same(
     tags = Tags()
     tags.feed(plots.page(changed(judged[0]), tmp_path / "page.html").read_text(encoding="utf-8"))
     assert tags.open == []
-    plots.save_png(plots.figure(changed(judged[0])), tmp_path / "figure.png", dpi=40)
+    plots.save_picture(plots.figure(changed(judged[0])), tmp_path / "figure.png", dpi=40)
 
 
 @pytest.mark.parametrize("n_sensors", [1, 2, 450])

@@ -180,6 +180,16 @@ def test_times_may_come_as_text_datetime_or_timestamp(fitted: ECAD, panel: Panel
         assert fitted.stream().update(given, row).time == time
 
 
+def test_a_time_beside_its_tick_is_moved_onto_it(fitted: ECAD, panel: Panel) -> None:
+    late = fitted.stream().update(panel.times[170] + np.timedelta64(5, "m"), panel.values[170])
+    assert late.time == panel.times[170] and late.gap == 0
+    np.testing.assert_array_equal(
+        late.p_values, fitted.stream().update(panel.times[170], panel.values[170]).p_values
+    )
+    with pytest.raises(EcadError, match="not on the panel's step"):
+        fitted.stream().update(panel.times[170] + np.timedelta64(7, "m"), panel.values[170])
+
+
 def test_a_series_is_read_by_the_names_of_its_index(fitted: ECAD, panel: Panel) -> None:
     row = pd.Series(panel.values[170], index=list(panel.sensors))
     by_name = fitted.stream().update(panel.times[170], row[::-1])
@@ -217,7 +227,7 @@ def wrong_ticks(panel: Panel) -> list[Any]:
     return [
         pytest.param(panel.times[179], row, id="the newest tick again"),
         pytest.param(panel.times[3], row, id="an earlier tick"),
-        pytest.param(good + np.timedelta64(1, "m"), row, id="off the step"),
+        pytest.param(good + np.timedelta64(10, "m"), row, id="off the step"),
         pytest.param("yesterday, about noon", row, id="no time"),
         pytest.param(None, row, id="no time at all"),
         pytest.param(17, row, id="a tick number where there is a clock"),

@@ -24,7 +24,7 @@ from .border.cells import clean
 from .border.clock import show_time, step_text, step_ticks, ticks_per_day, week_seconds
 from .border.frames import make_frame
 from .border.given import count_unsorted, from_array, from_table, without_empty_rows
-from .border.grid import MOST_CELLS, fill_grid, find_grid
+from .border.grid import MOST_CELLS, beside_tick, fill_grid, find_grid
 from .border.names import names_of, refuse_twice, some_of
 from .border.options import Options
 from .border.places import induced, read_adjacency, read_positions
@@ -38,6 +38,7 @@ __all__ = [
     "REPAIRS",
     "Panel",
     "as_panel",
+    "beside_tick",
     "continue_after",
     "file_format",
     "make_frame",
@@ -170,9 +171,13 @@ class Panel:
         first = 0 if start is None else int(np.searchsorted(self.times, self._moment(start)))
         last = self.n_times if stop is None else int(np.searchsorted(self.times, self._moment(stop)))
         if first >= last:
+            span = " and ".join(
+                f"{word} {moment}"
+                for word, moment in (("from", start), ("before", stop))
+                if moment is not None
+            )
             raise PanelError(
-                f"No time of the panel lies between {start} and {stop}; "
-                f"it goes from {self._show(0)} to {self._show(-1)}."
+                f"No time of the panel lies {span}; it goes from {self._show(0)} to {self._show(-1)}."
             )
         return self[first:last]
 
@@ -180,7 +185,9 @@ class Panel:
         """The panel before and from `at`: a fraction of the times (0 < at < 1), or a time."""
         if isinstance(at, (float, np.floating)):
             if not 0 < at < 1:
-                raise PanelError(f"Split({at}) needs a fraction between 0 and 1, or a time.")
+                raise PanelError(
+                    f"{at} is no share of the times to split at: give one between 0 and 1, or a time."
+                )
             cut = math.floor(round(float(at) * self.n_times, 9))
         else:
             cut = int(np.searchsorted(self.times, self._moment(at)))
@@ -268,6 +275,14 @@ class Panel:
         long.update((name, np.ravel(array)) for name, array in columns.items())
         return make_frame(long, self.frame, self.time_zone)
 
+    def snapped(self, moment: Any) -> Any:
+        """A time as the tick of this panel's grid that it lies on or a little beside; any other time as it is."""
+        ticks = int(np.asarray(moment).astype(np.int64))
+        tick = beside_tick(
+            ticks, int(np.asarray(self.last_time).astype(np.int64)), step_ticks(self.step), self.has_clock
+        )
+        return moment if tick is None else np.datetime64(tick, "us") if self.has_clock else tick
+
     def _show(self, t: int) -> str:
         return show_time(_time(self.times, t), self.time_zone)
 
@@ -335,9 +350,9 @@ def read_panel(
         one_of("geometry", geometry, ("lonlat", "xy"))
     panel, known = _read(source, options, None)
     if positions is not None:
-        panel = _with_positions(panel, positions, sensor, geometry)
+        panel = _with_positions(panel, positions, options, geometry)
     if adjacency is not None:
-        panel = _with_adjacency(panel, adjacency, known)
+        panel = _with_adjacency(panel, adjacency, known, options)
     return panel
 
 
@@ -403,8 +418,8 @@ def _same_step(later: Panel, fitted: Panel) -> None:
         )
     if (later.time_zone is None) != (fitted.time_zone is None):
         raise PanelError(
-            f"The fitted data has {_zone_text(fitted)} and the panel has {_zone_text(later)}; read both with the same "
-            "time_zone=."
+            f"The fitted data has {_zone_text(fitted)} and the panel has {_zone_text(later)}; read the one without a "
+            "zone with time_zone='UTC', or whatever zone its clock is in."
         )
     if step_ticks(later.step) != step_ticks(fitted.step):
         raise PanelError(
@@ -483,14 +498,14 @@ def _read(source: Any, options: Options, like: Panel | None) -> tuple[Panel, fro
     return panel, given.excluded
 
 
-def _with_positions(panel: Panel, source: Any, sensor: str, geometry: str | None) -> Panel:
-    positions, geometry, extra = read_positions(source, panel.sensors, sensor, geometry)
+def _with_positions(panel: Panel, source: Any, options: Options, geometry: str | None) -> Panel:
+    positions, geometry, extra = read_positions(source, panel.sensors, options, geometry)
     repairs = panel.repairs | ({"unknown positions": extra} if extra else {})
     return replace(panel, positions=positions, geometry=geometry, repairs=repairs)
 
 
-def _with_adjacency(panel: Panel, source: Any, known: frozenset[str]) -> Panel:
-    adjacency, loops = read_adjacency(source, panel.sensors, known)
+def _with_adjacency(panel: Panel, source: Any, known: frozenset[str], options: Options) -> Panel:
+    adjacency, loops = read_adjacency(source, panel.sensors, known, options)
     repairs = panel.repairs | ({"self edges": loops} if loops else {})
     return replace(panel, adjacency=adjacency, repairs=repairs)
 

@@ -34,6 +34,7 @@ from .learners.sklearn import weights_are_counts
 from .modelfile import save
 from .panel import Panel, ticks_per_day
 from .preparing import prepare, seasonal_lags
+from .training import refuse_unknown
 
 Array = np.ndarray[Any, Any]
 
@@ -93,6 +94,7 @@ class _Trial(NamedTuple):
 
 def expect(detector: ECAD, sizes: Sizes) -> Expected:
     """What fitting `detector` and judging with it will take; a few seconds of trials."""
+    refuse_unknown(detector.regressor)
     _trial(detector, sizes, min(sizes.sensors, 5), FEWEST_TICKS)  # loads what has to be compiled
     base_bytes = _memory_now()
     trials = [_trial(detector, sizes, *size) for size in _trial_sizes(sizes)]

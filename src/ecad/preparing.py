@@ -103,6 +103,34 @@ def _tell_odd_sensors(panel: Panel, fitted: Array) -> None:
         warn(
             f"{_named(still)} the same value throughout the training data: any other value will be an alarm."
         )
+    if lonely := _far_and_often(panel.values):
+        k, value, n = max(lonely, key=lambda found: found[2])
+        others = f" (and {len(lonely) - 1} others have such a value)" if len(lonely) > 1 else ""
+        warn(
+            f"Sensor {panel.sensors[k]!r} reads {value:g} {n:,} times in training, and nothing near it{others}: "
+            f"if that means missing, say missing_values={value:g} where the data is read."
+        )
+
+
+def _far_and_often(values: Array) -> list[tuple[int, float, int]]:
+    """(sensor, value, times) of lowest or highest readings that come again, far from all others, as -9999 does."""
+    found = []
+    for sign in (1.0, -1.0):
+        signed = np.where(np.isnan(values), np.inf, sign * values)
+        lowest = signed.min(axis=0)
+        n = np.count_nonzero(signed == lowest, axis=0)
+        others = np.where(signed > lowest, signed, np.inf)
+        nearest = others.min(axis=0)
+        some = np.isfinite(nearest)  # not empty, and not constant
+        highest = np.where(np.isinf(others), -np.inf, others).max(axis=0)
+        gap, width = (
+            np.subtract(a, b, out=np.zeros_like(a), where=some)
+            for a, b in ((nearest, lowest), (highest, nearest))
+        )
+        rare = n < np.isfinite(signed).sum(axis=0) / 2
+        which = np.flatnonzero(some & rare & (n > 2) & (gap > 0.5 * width) & (width > 0))
+        found += [(int(k), sign * float(lowest[k]), int(n[k])) for k in which]
+    return sorted(found)
 
 
 def _named(sensors: list[str]) -> str:

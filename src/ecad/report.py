@@ -107,17 +107,17 @@ class Report:
 
         figure = plots.figure(self, sensors=sensors)
         if path is not None:
-            plots.save_png(figure, path)
+            plots.save_picture(figure, path)
         return figure
 
     def summary(self) -> str:
         """A few sentences: what was judged, and what was found."""
         tested = np.isfinite(self.p_values)
         n_tested, n_alarms = int(tested.sum()), int(self.alarms.sum())
-        share = n_alarms / n_tested if n_tested else float("nan")
+        share = f" ({n_alarms / n_tested:.2%})" if n_tested else ""
         lines = [
             f"{len(self.times):,} ticks of {len(self.sensors):,} sensors: {n_tested:,} readings tested at "
-            f"alpha = {self.alpha:g}, {_counted(n_alarms, 'alarm')} ({share:.2%}) in "
+            f"alpha = {self.alpha:g}, {_counted(n_alarms, 'alarm')}{share} in "
             f"{_counted(len(self.episodes), 'episode')}."
         ]
         for code in (MISSING, WARMING_UP, NO_FEATURES, NOT_FITTED):

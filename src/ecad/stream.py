@@ -11,7 +11,7 @@ import numpy as np
 from . import _threads
 from .errors import PanelError
 from .judging import VERDICT_COLUMNS, Judged, Memory, Model, judge
-from .panel import MOST_CELLS, Panel, show_time, step_text, week_seconds
+from .panel import MOST_CELLS, Panel, beside_tick, show_time, step_text, week_seconds
 from .report import StandIn, Verdict
 
 Array = np.ndarray[Any, Any]
@@ -54,10 +54,8 @@ class Stream:
         that is not after the last one is an error, and changes nothing.
         """
         row = self._row(values)
-        moment = self._moment(time)
-        ahead, off = divmod(moment - self._last, self._step)
-        if ahead < 1 or off or (ahead - 1) * len(self.sensors) > MOST_CELLS:
-            self._refuse(moment, off)
+        ahead = self.ahead(time)
+        moment = self._last + ahead * self._step
         with _threads.one_blas_thread():
             self._skip(ahead - 1)
             judged = self._judge(row[None, :], moment)
@@ -73,6 +71,17 @@ class Stream:
             gap=ahead - 1,
             time_zone=self.last_tick.time_zone,
         )
+
+    def ahead(self, time: Any) -> int:
+        """How many ticks after the newest one a time is; one that is on no tick, or not after it, is an error."""
+        given = self._moment(time)
+        moment = beside_tick(given, self._last, self._step, self.last_tick.has_clock)
+        if moment is None or moment <= self._last:
+            self._refuse(given, moment is None)
+        ahead = (moment - self._last) // self._step
+        if (ahead - 1) * len(self.sensors) > MOST_CELLS:
+            self._refuse(given, False)
+        return ahead
 
     def _judge(self, values: Array, first: int) -> Judged:
         seconds = None
@@ -129,7 +138,7 @@ class Stream:
             return int(np.datetime64(time, "us").astype(np.int64))
         return _number(self.last_tick._moment(time))
 
-    def _refuse(self, moment: int, off: int) -> NoReturn:
+    def _refuse(self, moment: int, off: bool) -> NoReturn:
         zone = self.last_tick.time_zone
         given = show_time(np.datetime64(moment, "us") if self.last_tick.has_clock else moment, zone)
         newest = show_time(self.time, zone)

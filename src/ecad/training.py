@@ -9,15 +9,16 @@ that they would fill.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 from tqdm import tqdm
 
 from . import _kernels, _threads, ensemble, features, imputation, pvalues, scores, seasonality
-from .errors import FitError, SettingError, warn
+from .errors import EcadError, FitError, SettingError, warn
 from .judging import HOUR, Memory, Model, class_of
 from .learners import Members
 from .learners.ridge import RidgeMembers, WeightedGrams, strength_of
@@ -46,11 +47,17 @@ def train(plan: Any, panel: Panel) -> Trained:
         return _train(plan, panel)
 
 
-def _train(plan: Any, panel: Panel) -> Trained:
-    if isinstance(plan.regressor, str) and plan.regressor == "lstm":
+def refuse_unknown(regressor: Any) -> None:
+    """A regressor that this version does not have."""
+    if isinstance(regressor, str) and regressor == "lstm":
         raise SettingError(
-            'regressor="lstm" is not part of this version: use "ridge" or any scikit-learn regressor.'
+            'The recurrent networks of regressor="lstm", which the paper\'s preset asks for, are not part of this '
+            'version: say regressor="ridge", or any scikit-learn regressor.'
         )
+
+
+def _train(plan: Any, panel: Panel) -> Trained:
+    refuse_unknown(plan.regressor)
     seed = seed_of(plan.random_state)
     prepared = prepare(plan, panel, seed)
     targets = targets_of(prepared)
@@ -169,12 +176,28 @@ def _fit_sklearn(
         time_index.append(t + block.start)
         row_group.append(group[k])
     bar = _bar(prepared, "members", len(in_bag) * (int(group.max()) + 1))
-    fitted = fit_members(
-        plan.regressor, np.concatenate(X), np.concatenate(y), np.concatenate(time_index), np.concatenate(row_group),
-        in_bag, int(group.max()) + 1, seed, plan.n_jobs, bar.update,
-    )  # fmt: skip
+    with _said_by(plan.regressor):
+        fitted = fit_members(
+            plan.regressor, np.concatenate(X), np.concatenate(y), np.concatenate(time_index),
+            np.concatenate(row_group), in_bag, int(group.max()) + 1, seed, plan.n_jobs, bar.update,
+        )  # fmt: skip
     bar.close()
     return SklearnMembers(fitted, group, keeps and plan.impute == "keep")
+
+
+@contextmanager
+def _said_by(regressor: Any) -> Iterator[None]:
+    """What a regressor refuses is told in a sentence that names it."""
+    try:
+        yield
+    except (EcadError, MemoryError):
+        raise
+    except Exception as error:
+        said = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+        raise FitError(
+            f"The members could not be trained: {type(regressor).__name__} says: {said}. (Features and targets are "
+            "deviations from what is usual, in units of each sensor's spread; scale=None gives them as they are read.)"
+        ) from error
 
 
 def _leave_one_out(prepared: Prepared, members: Members, oob: ensemble.OutOfBag, ticks: Array) -> Array:
@@ -188,8 +211,11 @@ def _leave_one_out(prepared: Prepared, members: Members, oob: ensemble.OutOfBag,
         out[block] = ensemble.leave_one_out(predictions, oob, block)
         bar.update(1)
 
-    # regressors of scikit-learn have threads of their own
-    list(_in_order(one, blocks, prepared.threads if isinstance(members, RidgeMembers) else 1))
+    if isinstance(members, RidgeMembers):
+        list(_in_order(one, blocks, prepared.threads))
+    else:  # regressors of scikit-learn have threads of their own
+        with _said_by(prepared.plan.regressor):
+            list(_in_order(one, blocks, 1))
     bar.close()
     return out
 

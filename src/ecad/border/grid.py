@@ -47,6 +47,13 @@ class Grid:
         return np.timedelta64(self.step, "us") if self.clock else self.step
 
 
+def beside_tick(moment: int, tick: int, step: int, clock: bool) -> int | None:
+    """The tick of the grid through `tick` that a moment lies on, or beside by at most step / JITTER; or None."""
+    slack = step // JITTER if clock else 0
+    steps, off = divmod(moment - tick + slack, step)
+    return tick + steps * step if off <= 2 * slack else None
+
+
 def find_grid(given: Given, options: Options, like: Earlier | None, repairs: dict[str, int]) -> Grid:
     """The step, stated or inferred, and the ticks that every time lies on or beside."""
     import pandas as pd

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..errors import EcadError, PanelError
 from .arrays import Edges, FloatArray, IntArray
 from .cells import read_numbers
 from .names import label_of, some_of
-from .options import STRICT
+from .options import STRICT, Options
 from .sources import Table, open_source
 
 _COORDINATES = {
@@ -24,10 +25,10 @@ _COORDINATES = {
 
 
 def read_positions(
-    source: Any, sensors: tuple[str, ...], sensor: str, geometry: str | None
+    source: Any, sensors: tuple[str, ...], options: Options, geometry: str | None
 ) -> tuple[FloatArray, str, int]:
     """Coordinates, their geometry, and how many positions belong to no sensor."""
-    places, found = _read_places(source, sensors, sensor, geometry)
+    places, found = _read_places(source, sensors, options, geometry)
     chosen = geometry or found or "xy"
     if missing := [name for name in sensors if name not in places]:
         raise PanelError(
@@ -62,7 +63,7 @@ def _check_positions(positions: FloatArray, sensors: tuple[str, ...], geometry: 
 
 
 def _read_places(
-    source: Any, sensors: tuple[str, ...], sensor: str, geometry: str | None
+    source: Any, sensors: tuple[str, ...], options: Options, geometry: str | None
 ) -> tuple[dict[str, tuple[float, float]], str | None]:
     """Name -> (lon, lat) or (x, y), and which of the two, when the source says."""
     if isinstance(source, Mapping) and _is_pairs(source):
@@ -85,8 +86,8 @@ def _read_places(
             f"'latitude') or 'x' and 'y'."
         )
     kind, east, north = columns
-    names = _place_names(opened, sensors, sensor, {east, north})
-    pairs = zip(*(_coordinates(opened, column, names, column) for column in (east, north)), strict=True)
+    names = _place_names(opened, sensors, options.sensor, {east, north})
+    pairs = zip(*(_coordinates(opened, at, names, at, options) for at in (east, north)), strict=True)
     return _pairs(zip(names, pairs, strict=True)), kind
 
 
@@ -145,16 +146,29 @@ def _place_names(table: Table, sensors: tuple[str, ...], sensor: str, coordinate
     return max(named, key=lambda names: len(wanted & set(names)))
 
 
-def _coordinates(table: Table, column: str, names: list[str], what: str) -> FloatArray:
-    return read_numbers(table.frame[column], lambda row: f"sensor {names[row]!r} ({what})", STRICT, None)[0]
+def _coordinates(table: Table, column: str, names: list[str], what: str, options: Options) -> FloatArray:
+    return _numbers(table.frame[column], lambda row: f"sensor {names[row]!r} ({what})", options)
 
 
-def read_adjacency(source: Any, sensors: tuple[str, ...], known: frozenset[str]) -> tuple[Edges, int]:
+def _numbers(series: Any, where: Callable[[int], str], options: Options) -> FloatArray:
+    """Numbers as they are mostly written, or else as the readings are."""
+    try:
+        return read_numbers(series, where, STRICT, None)[0]
+    except PanelError:
+        if options.decimal == "." and options.thousands is None:
+            raise
+        how = replace(STRICT, decimal=options.decimal, thousands=options.thousands)
+        return read_numbers(series, where, how, None)[0]
+
+
+def read_adjacency(
+    source: Any, sensors: tuple[str, ...], known: frozenset[str], options: Options
+) -> tuple[Edges, int]:
     """Edges among the sensors, and how many went from one to itself; those to other `known` sensors are left out."""
     if isinstance(source, Mapping) and source and all(isinstance(pair, tuple) for pair in source):
         source = [(*pair, weight) for pair, weight in source.items()]
-    matrix = _as_matrix(source, sensors)
-    edges = _edges_of_matrix(matrix, sensors) if matrix is not None else _read_edges(source)
+    matrix = _as_matrix(source, sensors, options)
+    edges = _edges_of_matrix(matrix, sensors) if matrix is not None else _read_edges(source, options)
     place = {name: k for k, name in enumerate(sensors)}
     if unknown := sorted({name for a, b, _ in edges for name in (a, b)} - place.keys() - known):
         raise PanelError(
@@ -188,10 +202,10 @@ def read_adjacency(source: Any, sensors: tuple[str, ...], known: frozenset[str])
     return adjacency, loops
 
 
-def _as_matrix(source: Any, sensors: tuple[str, ...]) -> FloatArray | None:
+def _as_matrix(source: Any, sensors: tuple[str, ...], options: Options) -> FloatArray | None:
     """The K x K matrix, in the panel's order; None when the source lists edges."""
     if _is_table(source):
-        return _named_matrix(open_source(source), sensors)
+        return _named_matrix(open_source(source), sensors, options)
     try:
         array = np.asarray(source.toarray() if hasattr(source, "toarray") else source)
         if array.ndim == 2 and array.shape[0] == array.shape[1] and array.dtype.kind in "biuf":
@@ -213,7 +227,9 @@ def _is_table(source: Any) -> bool:
     return isinstance(source, (str, os.PathLike, Mapping)) or hasattr(type(source), "columns")
 
 
-def _named_matrix(table: Table | npt.NDArray[Any], sensors: tuple[str, ...]) -> FloatArray | None:
+def _named_matrix(
+    table: Table | npt.NDArray[Any], sensors: tuple[str, ...], options: Options
+) -> FloatArray | None:
     if isinstance(table, np.ndarray) or not set(sensors) <= set(table.frame.columns):
         return None
     others = [name for name in table.frame.columns if name not in sensors]
@@ -222,7 +238,7 @@ def _named_matrix(table: Table | npt.NDArray[Any], sensors: tuple[str, ...]) -> 
     if len(names) != len(table.frame) or not set(sensors) <= set(names):
         return None  # sensors may be called a and b, as the ends of edges are
     order = [names.index(name) for name in sensors]
-    columns = [_coordinates(table, name, names, f"the adjacency to {name!r}") for name in sensors]
+    columns = [_coordinates(table, name, names, f"the adjacency to {name!r}", options) for name in sensors]
     return np.stack(columns, axis=1)[order]
 
 
@@ -234,7 +250,7 @@ def _edges_of_matrix(matrix: FloatArray, sensors: tuple[str, ...]) -> list[tuple
     return [(names[a], names[b], float(weights[a, b])) for a, b in zip(rows, columns, strict=True)]
 
 
-def _read_edges(source: Any) -> list[tuple[str, str, float]]:
+def _read_edges(source: Any, options: Options) -> list[tuple[str, str, float]]:
     if not _is_table(source):
         return _listed_edges(source)
     table = open_source(source)
@@ -249,8 +265,8 @@ def _read_edges(source: Any) -> list[tuple[str, str, float]]:
     )
     if column is None:
         return [(one, two, 1.0) for one, two in zip(a, b, strict=True)]
-    weights, _ = read_numbers(
-        table.frame[column], lambda row: f"the edge {a[row]!r} - {b[row]!r} ({column})", STRICT, None
+    weights = _numbers(
+        table.frame[column], lambda row: f"the edge {a[row]!r} - {b[row]!r} ({column})", options
     )
     return [(one, two, float(weight)) for one, two, weight in zip(a, b, weights, strict=True)]
 

@@ -146,7 +146,7 @@ def _draw(simulation: Simulation, report: Report, folder: str) -> dict[str, str]
     }
     with busy("drawing"):
         plots.page(report, pictures["page"], **told)
-        plots.save_png(plots.figure(report, **told), pictures["picture"], dpi=100)
+        plots.save_picture(plots.figure(report, **told), pictures["picture"], dpi=100)
     return pictures
 
 

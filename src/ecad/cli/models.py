@@ -11,7 +11,7 @@ import typer
 from .command import command
 from .options import TABLES, AsJson, ModelFile, Paper, Words
 from .telling import busy, panel_facts, plain, size, span, table_text, tell
-from .words import detector_of, load_model, panel_of
+from .words import detector_of, files_of, load_model, panel_of, refuse_overwriting
 
 if TYPE_CHECKING:
     from ..detector import ECAD
@@ -34,6 +34,7 @@ def fit(
     """Learn from a history of readings, and write what was learned to a model file."""
     from ..modelfile import save
 
+    refuse_overwriting([data, *files_of(places, method)], {"--model": model})
     detector = detector_of(method, paper)
     panel = panel_of(data, reading, places)
     seconds = timed_fit(detector, panel)

@@ -12,7 +12,7 @@ from .command import ALARMS, command
 from .models import timed_fit
 from .options import TABLES, AsJson, Paper, Words
 from .telling import busy, report_facts, strongest_lines, tell, written_lines
-from .words import detector_of, listed_texts, load_detector, moment, panel_of
+from .words import detector_of, files_of, listed_texts, load_detector, moment, panel_of, refuse_overwriting
 
 if TYPE_CHECKING:
     from ..detector import ECAD
@@ -68,6 +68,8 @@ def detect(
     method: Words,
 ) -> None:
     """Judge readings: with a model, those that follow what it was fitted on; or fit and judge one file."""
+    written = {"--out": out, "--episodes": episodes, "--page": page, "--png": png}
+    refuse_overwriting([*files, *files_of(places, method)], written)
     if len(files) == 2:
         _refuse_with_model({**places, **method}, paper, train_until, train_fraction)
         report = _judge(load_detector(files[0]), files[1], reading)
@@ -82,10 +84,8 @@ def detect(
         timed_fit(detector, earlier)
         with busy("judging"):
             report = detector.detect(later)
-    written = _write(report, out, episodes, page, png, unit)
-    tell(
-        {**report_facts(report), "files": written}, [*_report_lines(report), *written_lines(written)], as_json
-    )
+    made = _write(report, out, episodes, page, png, unit)
+    tell({**report_facts(report), "files": made}, [*_report_lines(report), *written_lines(made)], as_json)
     if fail_on_alarm and report.alarms.any():
         raise typer.Exit(ALARMS)
 
@@ -114,6 +114,9 @@ def plot(
     places: Words,
 ) -> None:
     """Draw a report: one HTML page, one picture, or both."""
+    if page is None and png is None:
+        page = "page.html"
+    refuse_overwriting([*files, model, *files_of(places)], {"--page": page, "--png": png})
     if len(files) == 2:
         if places or model is not None or alpha is not None:
             raise SettingError(
@@ -124,8 +127,6 @@ def plot(
         report = _saved_report(files[0], model, alpha, places, reading.get("time_zone"))
     else:
         raise SettingError("ecad plot takes MODEL DATA, or one table of verdicts.")
-    if page is None and png is None:
-        page = "page.html"
     shown = None if show is None else listed_texts(show)
     written = _write(report, None, None, page, png, unit, shown, title)
     tell({"files": written}, written_lines(written), as_json)
@@ -198,7 +199,7 @@ def _write(
             plots.page(report, page, title=title, sensors=shown, unit=unit)
             written["page"] = page
         if png is not None:
-            plots.save_png(plots.figure(report, shown, unit=unit), png)
+            plots.save_picture(plots.figure(report, shown, unit=unit), png)
             written["picture"] = png
     return written
 

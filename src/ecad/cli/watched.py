@@ -30,6 +30,14 @@ def watch(
     on_error: Annotated[
         str, typer.Option(metavar="stop|skip", help="After a line that cannot be used.")
     ] = "stop",
+    longest_gap: Annotated[
+        int | None,
+        typer.Option(
+            metavar="TICKS",
+            min=0,
+            help="Ticks that may be skipped; a time further ahead is an error (default: as many as were fitted on).",
+        ),
+    ] = None,
     per: Annotated[
         str,
         typer.Option(metavar="reading|tick", help="One line of output for each reading, or for each tick."),
@@ -43,7 +51,8 @@ def watch(
         if word not in words:
             raise SettingError(f"--{name} {word!r} is not known: it takes {' or '.join(words)}.")
     stream = load_stream(model)
-    watched = _Watched(stream, skip=on_error == "skip", per_tick=per == "tick", alarms_only=alarms_only)
+    gap = stream.memory.window.places if longest_gap is None else longest_gap
+    watched = _Watched(stream, gap, skip=on_error == "skip", per_tick=per == "tick", alarms_only=alarms_only)
     try:
         watched.run()
     except (EcadError, BrokenPipeError):  # what was judged until then is whole, and is kept
@@ -55,11 +64,18 @@ def watch(
 class _Watched:
     """stdin -> ticks -> verdicts -> stdout."""
 
-    def __init__(self, stream: Stream, skip: bool, per_tick: bool, alarms_only: bool) -> None:
+    def __init__(
+        self, stream: Stream, longest_gap: int, skip: bool, per_tick: bool, alarms_only: bool
+    ) -> None:
         from ..ticks import TickReader
 
         self.stream, self.reader = stream, TickReader(stream.last_tick)
-        self.skip, self.per_tick, self.alarms_only = skip, per_tick, alarms_only
+        self.longest_gap, self.skip, self.per_tick, self.alarms_only = (
+            longest_gap,
+            skip,
+            per_tick,
+            alarms_only,
+        )
         self.n_ticks = self.n_alarms = self.n_skipped = 0
 
     def run(self) -> None:
@@ -77,6 +93,12 @@ class _Watched:
     def _judge(self, tick: Tick) -> None:
         with self._at(tick.line):
             time = self.stream.time + self.stream.last_tick.step if tick.time is None else tick.time
+            gap = self.stream.ahead(time) - 1
+            if gap > self.longest_gap:
+                raise PanelError(
+                    f"it is {gap + 1:,} ticks after the newest one, more than --longest-gap {self.longest_gap:,} lets "
+                    "through: a wrong time, or a reason to fit again."
+                )
             verdict = self.stream.update(time, tick.values)
             self.n_ticks += 1
             self.n_alarms += int(verdict.alarms.sum())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,6 +128,23 @@ def panel_of(path: str, words: Words, places: Words | None = None, like: Panel |
     if "begin" in words or "end" in words:
         panel = panel.between(moment(panel, words.get("begin")), moment(panel, words.get("end")))
     return panel
+
+
+def files_of(*tables: Words) -> list[str]:
+    """The files that options name."""
+    return [words[name] for words in tables for name in ("positions", "adjacency", "groups") if name in words]
+
+
+def refuse_overwriting(read: Iterable[str | None], written: Mapping[str, str | None]) -> None:
+    """Nothing that a command reads may be what it writes, and no two of its files the same."""
+    taken = {os.path.realpath(path): f"{path} is read" for path in read if path is not None}
+    for option, path in written.items():
+        if path is None:
+            continue
+        place = os.path.realpath(path)
+        if place in taken:
+            raise SettingError(f"{option} {path} would be overwritten: {taken[place]} by this command.")
+        taken[place] = f"{option} is written"
 
 
 def moment(panel: Panel, text: str | None) -> Any:

@@ -89,6 +89,7 @@ def plant(
     Made for quantities that have a natural zero (flows, counts, concentrations): a third of a temperature in degrees
     means nothing. "region" needs positions or an adjacency.
     """
+    _checks.whole("seed", seed, 0)
     return plant_in(panel, np.random.default_rng(seed), anomalies, kinds, clean_until)
 
 

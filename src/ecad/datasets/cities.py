@@ -70,6 +70,7 @@ def simulate(
     holidays : days of the year, "month-day"; a made-up calendar by default.
     """
     _check_network(n_sensors, n_times, error_autocorrelation, space_correlation)
+    _checks.whole("seed", seed, 0)
     for name, value in {"noise": noise, "weather": weather}.items():
         _checks.share(name, value)
     city, profiles, sky, errors, holes, planted = np.random.default_rng(seed).spawn(6)
@@ -111,6 +112,7 @@ def simulate_null(
     use `with_holes` on each part. Not right for asking what a detector finds: there is nothing to find.
     """
     _check_network(n_sensors, n_times, error_autocorrelation, space_correlation)
+    _checks.whole("seed", seed, 0)
     city, profiles, _, errors, holes, _ = np.random.default_rng(seed).spawn(6)
     panel = network(city, n_sensors, n_times, step, start)
     phase_of, levels = levels_of(profiles, panel.times, n_sensors, holidays=())

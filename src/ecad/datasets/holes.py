@@ -19,6 +19,7 @@ def with_holes(
     panel: Panel, missing: float = 0.1, bursts: float = 0.0, dead: float = 0.0, *, seed: int = 0
 ) -> Panel:
     """The same panel with holes at random, in bursts, or from dead sensors (shares as in `simulate`)."""
+    _checks.whole("seed", seed, 0)
     values = panel.values.copy()
     punch(values, np.random.default_rng(seed), missing, bursts, dead)
     return panel.with_values(values)

@@ -71,8 +71,15 @@ def unpacked(content: Array) -> tuple[dict[str, Any], list[Array]]:
 
 
 def write(path: Pathlike, chunks: Iterable[Any]) -> None:
-    """All or nothing: the file of this name is the old one until the new one is safely on the disk."""
+    """All or nothing: the file of this name is the old one until the new one is safely on the disk.
+
+    A model takes the place of a model. Anything else of that name is somebody's data, given by mistake.
+    """
     target = Path(os.path.realpath(path))
+    if _is_something_else(target):
+        raise ModelFileError(
+            f"The model is not written to {os.fspath(path)!r}: a file of that name is there, and it is no model file."
+        )
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         with open(part, "xb") as file:
@@ -87,6 +94,14 @@ def write(path: Pathlike, chunks: Iterable[Any]) -> None:
     finally:
         with contextlib.suppress(OSError):
             part.unlink()
+
+
+def _is_something_else(target: Path) -> bool:
+    try:
+        with open(target, "rb") as file:
+            return file.read(len(MAGIC)) not in (MAGIC, b"")
+    except OSError:
+        return False  # whatever it is, writing will say so
 
 
 def read(path: Pathlike, name: str) -> Array:

@@ -13,7 +13,7 @@ draw, on what `canvas` gives: only there is matplotlib imported. `judged` says w
 
 from __future__ import annotations
 
-from .figures import figure, save_png
+from .figures import figure, save_picture
 from .pages import page
 
-__all__ = ["figure", "page", "save_png"]
+__all__ = ["figure", "page", "save_picture"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..errors import SettingError
 from .canvas import STYLE, load_matplotlib
 from .choice import chosen
 from .judged import Judged, Known, checked, was_tested
@@ -50,10 +51,15 @@ def figure(
     return whole
 
 
-def save_png(figure: Figure, path: str | Path, dpi: int = 150) -> Path:
-    """Write what `figure` gave as a PNG."""
+def save_picture(figure: Figure, path: str | Path, dpi: int = 150) -> Path:
+    """Write what `figure` gave in the format that the path's ending names: .png, .svg or .pdf."""
     target = Path(path)
-    figure.savefig(target, format="png", dpi=dpi)
+    form = target.suffix.lower().removeprefix(".")
+    if form not in ("png", "svg", "pdf"):
+        raise SettingError(
+            f"A picture cannot be written to {str(path)!r}: its name must end in .png, .svg or .pdf."
+        )
+    figure.savefig(target, format=form, dpi=dpi)
     return target
 
 

@@ -67,13 +67,14 @@ def _draw_readings(
     _tell_clipped(axes, x, y, top)
     _dress(axes, x)
     axes.set_ylabel(unit or "reading")
+    axes.ticklabel_format(axis="y", useOffset=False)  # 7,999 is written as such
 
 
 def _limits(report: Judged, sensor: int, rows: slice) -> tuple[float, float]:
     """Room for what is usual; a single reading many times as high may not flatten all the others."""
-    y = report.values[rows, sensor]
-    usual = np.concatenate([y[~report.alarms[rows, sensor]], report.upper[rows, sensor]])
-    ceiling, floor = np.fmax.reduce(usual), np.fmin.reduce(y)
+    y, expected = report.values[rows, sensor], report.expected[rows, sensor]
+    usual = np.concatenate([y[~report.alarms[rows, sensor]], report.upper[rows, sensor], expected])
+    ceiling, floor = np.fmax.reduce(usual), np.fmin.reduce(np.concatenate([y, expected]))
     highest = np.fmax.reduce(y)
     if not np.isfinite(highest):
         return 0.0, 1.0
