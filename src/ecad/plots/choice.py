@@ -39,25 +39,33 @@ def _busiest(report: Judged, known: Known) -> list[int]:
     return [first] if second is None else [first, second]
 
 
-def _activity(report: Judged, sensor: int, known: Known) -> Floats:
-    """For each start of a window, how much there is to see: known anomalies, or else alarms by their strength.
+def _weight(report: Judged, sensor: int, known: Known) -> Floats:
+    """How much there is to see at each tick: known anomalies, or else alarms by their strength.
 
     Anomalies count whether they were found or not: a page that picked its successes would flatter the detector. The
     strength is capped, so that one wild reading isn't everything.
     """
     if known.anomalies is not None and any_known(known):
-        weight = known.anomalies[:, sensor].astype(np.float64)
-    else:
-        strength = np.where(report.alarms[:, sensor], np.nan_to_num(report.strength[:, sensor]), 0.0)
-        weight = np.minimum(strength, -3.0 * np.log(report.alpha))
+        return known.anomalies[:, sensor].astype(np.float64)
+    strength = np.where(report.alarms[:, sensor], np.nan_to_num(report.strength[:, sensor]), 0.0)
+    return np.asarray(np.minimum(strength, -3.0 * np.log(report.alpha)))
+
+
+def _activity(report: Judged, sensor: int, known: Known) -> Floats:
+    """For each start of a window, how much there is to see in it."""
+    weight = _weight(report, sensor, known)
     total = np.concatenate([[0.0], np.cumsum(weight)])
     width = min(_WINDOW, len(weight))
     return np.asarray(total[width:] - total[:-width])
 
 
 def window(report: Judged, sensor: int, known: Known) -> slice:
-    """The busiest window, what there is to see in the middle."""
+    """The busiest window, what there is to see in the middle; of what lasts longer than that, the beginning."""
     activity = _activity(report, sensor, known)
     best = np.flatnonzero(activity >= activity.max() - 1e-9)
     start = int(best[len(best) // 2]) if activity.max() > 0 else len(activity) - 1
+    quiet_before = np.flatnonzero(_weight(report, sensor, known)[: start + 1] == 0)
+    begin = int(quiet_before[-1]) + 1 if len(quiet_before) else 0
+    if begin < start:
+        start = max(begin - _WINDOW // 4, 0)
     return slice(start, start + min(_WINDOW, len(report.times)))

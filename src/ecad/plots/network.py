@@ -82,17 +82,21 @@ def _name_sensors(
     """Each name on the side of its sensor where it covers least; where it would cover another name, none."""
     named = range(len(share)) if len(share) <= _NAMED else np.argsort(-share)[:6].tolist()
     reach = 0.5 * np.sqrt(size) + 2.5
-    points = places * _points(axes)
+    unit = _points(axes)
+    points = places * unit
+    sheet = unit * np.array([axes.get_xlim(), axes.get_ylim()]).T.ravel()
     taken = np.hstack([points - reach, points + reach])  # left, bottom, right, top: sensors, then names
     for k in dict.fromkeys([*shown, *named]):
         boxes = np.array([_name_box(points[k], report.sensors[k], reach, side) for side in _SIDES])
-        covered = _covered(boxes, np.delete(taken, k, axis=0))
+        outside = (boxes[:, 2:] - boxes[:, :2]).prod(axis=1) - _covered(boxes, sheet[None])
+        covered = _covered(boxes, np.delete(taken, k, axis=0)) + outside
         best = int(np.argmin(covered))
-        if k not in shown and _covered(boxes[best : best + 1], taken[len(places) :])[0] > 0:
+        hides = _covered(boxes[best : best + 1], taken[len(places) :])[0] > 0
+        if k not in shown and (hides or outside[best] > 1.0):
             continue
         taken = np.vstack([taken, boxes[best]])
         (right, up), across, upright = _SIDES[best]
-        axes.annotate(
+        name = axes.annotate(
             report.sensors[k],
             (float(places[k, 0]), float(places[k, 1])),
             xytext=(reach * right, reach * up),
@@ -104,6 +108,7 @@ def _name_sensors(
             color=INK if k in shown else SOFT,
             zorder=4,
         )
+        name.set_in_layout(False)  # else long names would push the map together
 
 
 def _points(axes: Axes) -> float:

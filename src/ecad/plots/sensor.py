@@ -78,7 +78,8 @@ def _limits(report: Judged, sensor: int, rows: slice) -> tuple[float, float]:
     highest = np.fmax.reduce(y)
     if not np.isfinite(highest):
         return 0.0, 1.0
-    ceiling = highest if not np.isfinite(ceiling) or highest < 1.8 * ceiling else ceiling
+    if not np.isfinite(ceiling) or highest < 1.8 * ceiling:
+        ceiling = np.fmax.reduce([highest, *expected])
     if floor < 0:
         floor = min(floor, np.fmin.reduce(report.lower[rows, sensor]))
     room = max(ceiling - floor, 1e-9 * max(abs(ceiling), 1.0))
