@@ -1003,7 +1003,7 @@ def bh(p_row: np.ndarray, level: float) -> np.ndarray:
     m = len(tested)
     threshold = -math.inf
     for i in range(1, m + 1):
-        if tested[i - 1] <= level * i / m:
+        if tested[i - 1] <= level * i / m * (1 + 1e-12):  # on the line, whatever the rounding
             threshold = tested[i - 1]
     return np.array([bool(p <= threshold) for p in p_row])
 

@@ -58,6 +58,8 @@ class Repaired(NamedTuple):
 
 REFUSED = [
     # cells
+    Refused("times as a spreadsheet counts them", {"time": [45658.0, 45658.0417, 45658.0833], "a": [1, 2, 3]}, {},
+            PanelError, ("45658.0417", "subtract 25569", "time_unit='D'")),
     Refused("a text among readings", wide(a=["1", "abc", "3"]), {}, PanelError,
             ("'a'", "2025-01-01 01:00:00", "'abc'", "non_numeric='missing'")),
     Refused("a text among readings of long data", long((HOURS[0], "s1", "1"), (HOURS[1], "s2", "?")), {},

@@ -59,3 +59,9 @@ def test_the_false_discovery_rate_of_independent_p_values_stays_below_the_level(
     alarms = decisions.benjamini_hochberg(p, 0.2)
     false_share = alarms[:, 5:].sum(axis=1) / np.maximum(alarms.sum(axis=1), 1)
     assert 0.1 < false_share.mean() < 0.2 * 15 / 20 * 1.1
+
+
+def test_p_values_on_the_line_alarm_whatever_the_rounding() -> None:
+    """25 / 4000 is 0.01 * 15 / 24, and one rounding away from it as floating-point numbers."""
+    p = np.concatenate([np.full(15, 25 / 4000), np.full(9, 0.9)])
+    assert decisions.benjamini_hochberg(p[None], 0.01).sum() == 15

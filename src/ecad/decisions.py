@@ -24,7 +24,8 @@ def benjamini_hochberg(p_values: Array, level: float) -> Array:
     in_order = np.sort(p_values, axis=1)  # NaN sorts last
     place = np.arange(1, p_values.shape[1] + 1)
     with np.errstate(invalid="ignore"):
-        passes = in_order <= level * place / np.maximum(n, 1)
+        # p-values are fractions: one that is exactly on the line must not be lost to rounding
+        passes = in_order <= level * place / np.maximum(n, 1) * (1.0 + 1e-12)
     last = np.where(passes.any(axis=1), p_values.shape[1] - 1 - np.argmax(passes[:, ::-1], axis=1), -1)
     cut = np.where(last >= 0, in_order[np.arange(len(in_order)), np.maximum(last, 0)], -1.0)
     return np.asarray(p_values <= cut[:, None])

@@ -260,10 +260,15 @@ def _stamps_of_numbers(numbers: FloatArray, row_of: Callable[[int], int], option
     wrong = known & ((numbers != np.round(numbers)) | ~(np.abs(numbers) < _LARGEST_TICK))
     if wrong.any():
         place = int(np.argmax(wrong))
+        remedy = "say time_unit='s' for seconds since 1970, or another unit."
+        if ((numbers[known] > 20_000) & (numbers[known] < 80_000)).all():  # 1954 to 2119
+            remedy = (
+                "if it is a spreadsheet's count of days, write dates instead, or subtract 25569 (1970-01-01) and say "
+                "time_unit='D'."
+            )
         raise PanelError(
             f"Data row {row_of(place) + 1} has the time {numbers[place]!s}, which is no tick number (whole, "
-            "below 2^53); "
-            f"say time_unit='s' for seconds since 1970, or another unit."
+            f"below 2^53); {remedy}"
         )
     ticks = _whole(numbers, known)
     if _look_like_dates(ticks[known]):
