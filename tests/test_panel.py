@@ -647,7 +647,8 @@ def test_frames_are_given_back_in_the_kind_of_the_caller(kind: str) -> None:
     if kind != "pandas":
         assert long["value"].null_count() == 2
     more = nw.from_native(
-        panel.long_frame({"alarm": VALUES > 3, "status": VALUES.astype(str)}), eager_only=True
+        panel.long_frame({"alarm": (VALUES > 3).ravel(), "status": VALUES.astype(str).ravel()}),
+        eager_only=True,
     )
     assert more.columns == ["time", "sensor", "alarm", "status"]
     assert more["alarm"].dtype == nw.Boolean

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import naive
-from ecad import _kernels, pvalues
+from ecad import _kernels, pvalues, report
+from ecad._kernels import windows
 from ecad.pvalues import Reference, Window
 
 NAN = np.nan
@@ -436,3 +437,8 @@ def test_a_single_strange_score_enters_the_window() -> None:
 )
 def test_the_smallest_p_value_of_a_set_is_known_beforehand(rules: Reference, n: int, smallest: float) -> None:
     assert rules.smallest_p(np.arange(n), np.ones(n)) == pytest.approx(smallest, rel=1e-5)
+
+
+def test_the_kernels_codes_are_those_of_the_report() -> None:
+    codes = (windows.TESTED, windows.WARMING, windows.ALL_CLASSES)
+    assert codes == (report.TESTED, report.WARMING_UP, report.ALL_CLASSES)

@@ -264,15 +264,18 @@ class Panel:
             wide.update((name, columns[:, k]) for k, name in enumerate(self.sensors))
             return make_frame(wide, self.frame, self.time_zone)
         one_of("shape", shape, ("wide", "long"))
-        return self.long_frame({"value": self.values})
+        return self.long_frame({"value": self.values.ravel()})
 
-    def long_frame(self, columns: Mapping[str, npt.NDArray[Any]]) -> Any:
-        """One row for each (time, sensor), beside it these (time, sensor) arrays, in the caller's kind of frame."""
+    def long_frame(self, columns: Mapping[str, Any]) -> Any:
+        """One row for each (time, sensor), beside it these columns of as many cells, in the caller's kind of frame.
+
+        A column is an array, or numbers and the words that they stand for.
+        """
         long: dict[str, Any] = {
             "time": np.repeat(self.times, self.n_sensors),
             "sensor": (np.tile(np.arange(self.n_sensors), self.n_times), self.sensors),
+            **columns,
         }
-        long.update((name, np.ravel(array)) for name, array in columns.items())
         return make_frame(long, self.frame, self.time_zone)
 
     def snapped(self, moment: Any) -> Any:

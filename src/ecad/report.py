@@ -21,6 +21,7 @@ TESTED, MISSING, WARMING_UP, NO_FEATURES, ALL_CLASSES, NOT_FITTED = range(6)
 STATUS = np.array(["tested", "missing", "warming up", "no features", "all classes", "not fitted"])
 
 COLUMNS = ("value", "expected", "lower", "upper", "score", "p_value", "strength", "alarm", "status")
+_FIELDS = {"value": "values", "score": "scores", "p_value": "p_values", "alarm": "alarms"}
 
 
 class StandIn(NamedTuple):
@@ -33,15 +34,10 @@ class StandIn(NamedTuple):
     end: Any
 
 
-@dataclass(frozen=True, eq=False)
-class Report:
-    """Verdicts on a history; every array is (time, sensor) in the panel's sensor order.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Verdicts:
+    """What is said of readings, in arrays of one shape: of a history, of a tick, or of rows."""
 
-    A reading that was not observed, or could not be judged, has NaN for its p-value and never alarms; `status` says
-    why. `lower` and `upper` are the readings between which there is no alarm at alpha.
-    """
-
-    panel: Panel
     p_values: Array
     scores: Array
     expected: Array
@@ -50,6 +46,27 @@ class Report:
     strength: Array
     alarms: Array
     status_codes: Array
+
+    @property
+    def status(self) -> Array:
+        """Words, those of STATUS. "all classes" is tested too, but its own class had too few scores."""
+        return STATUS[self.status_codes]
+
+    def columns(self) -> dict[str, Any]:
+        """The columns of a table of verdicts: arrays by name; the status as its codes, and the words behind them."""
+        numbers = {name: getattr(self, _FIELDS.get(name, name)).ravel() for name in COLUMNS[:-1]}
+        return {**numbers, "status": (self.status_codes.ravel(), tuple(STATUS))}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Report(Verdicts):
+    """Verdicts on a history; every array is (time, sensor) in the panel's sensor order.
+
+    A reading that was not observed, or could not be judged, has NaN for its p-value and never alarms; `status` says
+    why. `lower` and `upper` are the readings between which there is no alarm at alpha.
+    """
+
+    panel: Panel
     alpha: float
     neighbours: Array
     stand_ins: tuple[StandIn, ...] = ()
@@ -69,11 +86,6 @@ class Report:
         """The judged readings, NaN where not observed."""
         return self.panel.values
 
-    @property
-    def status(self) -> Array:
-        """Words, (time, sensor): those of STATUS. "all classes" is tested too, but its own class had too few scores."""
-        return STATUS[self.status_codes]
-
     @cached_property
     def episodes(self) -> list[Episode]:
         """Alarms that touch in time and neighbourhood, as one event each."""
@@ -91,15 +103,7 @@ class Report:
 
     def to_frame(self) -> Any:
         """One row for each (time, sensor), in the kind of frame that the readings came in."""
-        n_times, n_sensors = self.p_values.shape
-        frame: dict[str, Any] = {
-            "time": np.repeat(self.times, n_sensors),
-            "sensor": (np.tile(np.arange(n_sensors), n_times), self.sensors),
-        }
-        for name in COLUMNS[:-1]:
-            frame[name] = getattr(self, _FIELDS.get(name, name)).ravel()
-        frame["status"] = (self.status_codes.ravel(), tuple(STATUS))
-        return make_frame(frame, self.panel.frame, self.panel.time_zone)
+        return self.panel.long_frame(self.columns())
 
     def plot(self, path: str | Path | None = None, sensors: Any = None) -> Any:
         """A figure of p-values, readings and bands; written to `path` when given (needs the extra `plot`)."""
@@ -135,53 +139,28 @@ class Report:
         return f"<Report: {size}, {_counted(int(self.alarms.sum()), 'alarm')} at {self.alpha:g}>"
 
 
-_FIELDS = {"value": "values", "score": "scores", "p_value": "p_values", "alarm": "alarms"}
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class RowReport:
+class RowReport(Verdicts):
     """Verdicts on rows (X, y); the names are those of a Report, every array is (row,)."""
 
     values: Array
-    p_values: Array
-    scores: Array
-    expected: Array
-    lower: Array
-    upper: Array
-    strength: Array
-    alarms: Array
-    status_codes: Array
     alpha: float
-
-    @property
-    def status(self) -> Array:
-        """Words, as in Report.status."""
-        return STATUS[self.status_codes]
 
     def to_frame(self) -> Any:
         """One row for each row, a pandas frame."""
-        columns = {name: getattr(self, _FIELDS.get(name, name)) for name in COLUMNS[:-1]}
-        return make_frame({**columns, "status": (self.status_codes, tuple(STATUS))}, "pandas", None)
+        return make_frame(self.columns(), "pandas", None)
 
     def __repr__(self) -> str:
         return f"<RowReport: {len(self.values)} rows, {_counted(int(self.alarms.sum()), 'alarm')} at {self.alpha:g}>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Verdict:
+class Verdict(Verdicts):
     """Verdicts on one tick; the names are those of a Report, every array is (sensor,)."""
 
     time: Any
     sensors: tuple[str, ...]
     values: Array
-    p_values: Array
-    scores: Array
-    expected: Array
-    lower: Array
-    upper: Array
-    strength: Array
-    alarms: Array
-    status_codes: Array
     stand_ins: tuple[StandIn, ...] = ()
     gap: int = 0  # ticks that were skipped before this one, taken as not observed
     time_zone: str | None = None
@@ -198,11 +177,6 @@ class Verdict:
             if isinstance(self.time, np.datetime64)
             else int(self.time)
         )
-
-    @property
-    def status(self) -> Array:
-        """Words, as in Report.status."""
-        return STATUS[self.status_codes]
 
     def to_records(self) -> list[dict[str, Any]]:
         """One dict for each sensor, ready for JSON: what is unknown is None."""

@@ -154,8 +154,8 @@ class TabularECAD(RegressorMixin, BaseEstimator):
         p, strength, _, reach, code = (column[:, 0] for column in ranks)
         code = np.where(np.isnan(y), MISSING, np.where(np.isnan(score), NO_FEATURES, code)).astype(np.uint8)
         return RowReport(
-            y, p, score, expected, expected - reach, expected + reach, strength,
-            decisions.fixed(p, self.alpha), code, self.alpha,
+            y, self.alpha, p_values=p, scores=score, expected=expected, lower=expected - reach, upper=expected + reach,
+            strength=strength, alarms=decisions.fixed(p, self.alpha), status_codes=code,
         )  # fmt: skip
 
     # -- private -------------------------------------------------------------------------------------------------------
