@@ -295,7 +295,8 @@ def without_readings(report: Any) -> Any:
 
 def one_tick(report: Any) -> Any:
     names = ("values", "p_values", "expected", "lower", "upper", "strength", "alarms", "times")
-    return with_episodes(SimpleNamespace(**{**vars(report), **{n: getattr(report, n)[:1] for n in names}}))
+    first = {name: getattr(report, name)[:1] for name in (*names, "panel")}
+    return with_episodes(SimpleNamespace(**{**vars(report), **first}))
 
 
 def a_wild_reading(report: Any) -> Any:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime
 from typing import Any, Literal
-from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+
+from .panel import tzinfo_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -168,15 +169,7 @@ def _clock(time: Time, time_zone: str | None) -> datetime | int:
     if not isinstance(time, np.datetime64):
         return int(time)
     naive: datetime = time.astype("datetime64[us]").item()
-    return naive if time_zone is None else naive.replace(tzinfo=UTC).astimezone(_zone(time_zone))
-
-
-def _zone(name: str) -> tzinfo:
-    if name[:1] not in ("+", "-"):
-        return ZoneInfo(name)
-    hours, _, minutes = name[1:].partition(":")
-    offset = timedelta(hours=int(hours), minutes=int(minutes or 0))
-    return timezone(-offset if name[0] == "-" else offset)
+    return naive if time_zone is None else naive.replace(tzinfo=UTC).astimezone(tzinfo_of(time_zone))
 
 
 def _day(clock: datetime) -> str:

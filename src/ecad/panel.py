@@ -21,7 +21,15 @@ import numpy.typing as npt
 from ._checks import one_of
 from .border.arrays import BoolArray, Edges, FloatArray, IntArray, Step
 from .border.cells import clean
-from .border.clock import show_time, step_text, step_ticks, ticks_per_day, week_seconds
+from .border.clock import (
+    local_times,
+    show_time,
+    step_text,
+    step_ticks,
+    ticks_per_day,
+    tzinfo_of,
+    week_seconds,
+)
 from .border.frames import make_frame
 from .border.given import count_unsorted, from_array, from_table, without_empty_rows
 from .border.grid import MOST_CELLS, beside_tick, fill_grid, find_grid
@@ -47,6 +55,7 @@ __all__ = [
     "show_time",
     "step_text",
     "ticks_per_day",
+    "tzinfo_of",
     "week_seconds",
 ]
 
@@ -152,6 +161,11 @@ class Panel:
     def week_seconds(self) -> IntArray | None:
         """Seconds since Monday 00:00 on the local clock; None without a clock."""
         return _read_only(week_seconds(self.times, self.time_zone)) if self.has_clock else None
+
+    @property
+    def local_times(self) -> npt.NDArray[Any]:
+        """Times on the wall clock of the panel's zone; without a zone or a clock, the times as they are."""
+        return local_times(self.times, self.time_zone) if self.has_clock else self.times
 
     def __getitem__(self, ticks: Any) -> Panel:
         if not isinstance(ticks, slice) or ticks.step not in (None, 1):

@@ -9,6 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import PanelError, SettingError
 from .arrays import IntArray, Step
@@ -22,20 +23,26 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 def week_seconds(times: Any, time_zone: str | None = None) -> IntArray:
     """Seconds since Monday 00:00 on the local clock, of one time or many, which are UTC when there is a zone."""
-    array = np.asarray(times, dtype="datetime64[us]")
-    seconds = array.astype(np.int64) // 1_000_000
-    zone = None if time_zone is None or time_zone == "UTC" else tzinfo_of(time_zone)
-    if zone is not None and array.size == 1:  # a stream asks at every tick: no pandas for one time
-        offset = (_EPOCH + dt.timedelta(seconds=int(seconds.reshape(-1)[0]))).astimezone(zone).utcoffset()
-        seconds = seconds + int((offset or dt.timedelta()).total_seconds())
-    elif isinstance(zone, dt.timezone):
-        seconds = seconds + int(zone.utcoffset(None).total_seconds())
-    elif zone is not None:
-        import pandas as pd
-
-        local = pd.DatetimeIndex(array.reshape(-1)).tz_localize("UTC").tz_convert(zone).tz_localize(None)
-        seconds = (local.as_unit("us").asi8 // 1_000_000).reshape(array.shape)
+    seconds = local_times(times, time_zone).astype(np.int64) // 1_000_000
     return np.asarray((seconds + 3 * 86_400) % (7 * 86_400), dtype=np.int64)  # 1970 began on a Thursday
+
+
+def local_times(times: Any, time_zone: str | None = None) -> npt.NDArray[np.datetime64]:
+    """Times on the wall clock, of one time or many, which are UTC when there is a zone."""
+    array = np.asarray(times, dtype="datetime64[us]")
+    zone = None if time_zone is None or time_zone == "UTC" else tzinfo_of(time_zone)
+    if zone is None:
+        return array
+    if array.size == 1 or isinstance(
+        zone, dt.timezone
+    ):  # a stream asks at every tick: no pandas for one time
+        moment = _EPOCH + dt.timedelta(microseconds=int(array.reshape(-1)[:1].astype(np.int64).sum()))
+        offset = moment.astimezone(zone).utcoffset() or dt.timedelta()
+        return np.asarray(array + np.timedelta64(offset, "us"))
+    import pandas as pd
+
+    local = pd.DatetimeIndex(array.reshape(-1)).tz_localize("UTC").tz_convert(zone).tz_localize(None)
+    return np.asarray(local.as_unit("us").to_numpy().reshape(array.shape))
 
 
 def ticks_per_day(step: Step) -> int | None:

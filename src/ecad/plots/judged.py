@@ -87,22 +87,6 @@ def shares(report: Judged) -> tuple[Floats, NDArray[np.int64]]:
     return np.count_nonzero(report.alarms, axis=0) / np.maximum(n_tested, 1), n_tested
 
 
-def local_times(report: Judged) -> NDArray[Any]:
-    """Times on the wall clock: panels with a time zone keep UTC."""
-    if report.panel.time_zone is None or not has_clock(report):
-        return report.times
-    week = 7 * 86400
-    utc = (report.times.astype("datetime64[s]").astype(np.int64) - 4 * 86400) % week
-    ahead = (_week_seconds(report) - utc + week // 2) % week - week // 2
-    return np.asarray(report.times + ahead.astype("timedelta64[s]"))
-
-
-def _week_seconds(report: Judged) -> NDArray[np.int64]:
-    seconds = report.panel.week_seconds
-    assert seconds is not None
-    return seconds
-
-
 def has_clock(report: Judged) -> bool:
     """Whether times are dates; otherwise they are counted."""
     return bool(np.issubdtype(report.times.dtype, np.datetime64))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..episodes import Episode
-from .judged import Floats, Judged, Known, local_times
+from .judged import Floats, Judged, Known
 from .marks import BLUE, EXCUSED, FALSE, HIT, INK, symbol_of
 from .words import duration
 
@@ -36,7 +36,7 @@ def _episode(report: Judged, episode: Episode, column: dict[str, int], known: Kn
     )
     columns = [column[name] for name in episode.sensors]
     badge = _badge(report, known, slice(first, last + 1), columns)
-    when = _stamp(local_times(report)[first]), duration((last - first + 1) * report.panel.step)
+    when = _stamp(report.panel.local_times[first]), duration((last - first + 1) * report.panel.step)
     names = " ".join(f"<span>{escape(name)}</span>" for name in episode.sensors[:12])
     names += f" <span>+{len(episode.sensors) - 12}</span>" if len(episode.sensors) > 12 else ""
     spark = _spark(report, column[episode.peak[1]], int(first), int(last)) if picture else ""

@@ -20,7 +20,6 @@ from .judged import (
     any_known,
     checked,
     has_clock,
-    local_times,
     shares,
     was_tested,
 )
@@ -115,7 +114,7 @@ def _not_judged(missing: int, waiting: int) -> str:
 
 
 def _scope(report: Judged) -> str:
-    times = local_times(report)
+    times = report.panel.local_times
     n = len(report.sensors)
     who = f"{n:,} sensors" if n > 1 else "1 sensor"
     if not len(times):

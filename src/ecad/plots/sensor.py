@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .canvas import load_matplotlib
 from .choice import window
-from .judged import Booleans, Floats, Judged, Known, local_times
+from .judged import Booleans, Floats, Judged, Known
 from .marks import ALARM, BAND, BLUE, FAINT, HOLIDAY, INK, LINE, SOFT, TRUTH, Mark, marks
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def draw_sensor(
 ) -> None:
     """Readings above, p-values below on the same clock; with `overview`, all p-values first."""
     rows = window(report, sensor, known)
-    times = local_times(report)
+    times = report.panel.local_times
     long = overview and rows.stop - rows.start < len(times)
     heights = [0.8, 2.0, 1.0] if long else [2.0, 1.0]
     axes = list(where.subplots(len(heights), 1, gridspec_kw={"height_ratios": heights}))
