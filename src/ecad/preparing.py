@@ -115,21 +115,13 @@ def _tell_odd_sensors(panel: Panel, fitted: Array) -> None:
 def _far_and_often(values: Array) -> list[tuple[int, float, int]]:
     """(sensor, value, times) of lowest or highest readings that come again, far from all others, as -9999 does."""
     found = []
-    for sign in (1.0, -1.0):
-        signed = np.where(np.isnan(values), np.inf, sign * values)
-        lowest = signed.min(axis=0)
-        n = np.count_nonzero(signed == lowest, axis=0)
-        others = np.where(signed > lowest, signed, np.inf)
-        nearest = others.min(axis=0)
-        some = np.isfinite(nearest)  # not empty, and not constant
-        highest = np.where(np.isinf(others), -np.inf, others).max(axis=0)
-        gap, width = (
-            np.subtract(a, b, out=np.zeros_like(a), where=some)
-            for a, b in ((nearest, lowest), (highest, nearest))
-        )
-        rare = n < np.isfinite(signed).sum(axis=0) / 2
-        which = np.flatnonzero(some & rare & (n > 2) & (gap > 0.5 * width) & (width > 0))
-        found += [(int(k), sign * float(lowest[k]), int(n[k])) for k in which]
+    for edge in (np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)):
+        n = np.count_nonzero(values == edge, axis=0)
+        for k in np.flatnonzero(n > 2).tolist():
+            seen = values[~np.isnan(values[:, k]), k]
+            others = seen[seen != edge[k]]
+            if len(others) > n[k] and np.abs(others - edge[k]).min() > 0.5 * np.ptp(others) > 0:
+                found.append((k, float(edge[k]), int(n[k])))
     return sorted(found)
 
 
