@@ -45,7 +45,8 @@ def order_by_path(n_sensors: int, a: Array, b: Array, weight: Array, n_nearest: 
     from scipy.sparse.csgraph import dijkstra
 
     # an edge of length zero must not read as no edge
-    graph = csr_array((np.maximum(weight, 1e-300), (a, b)), shape=(n_sensors, n_sensors))
+    ends = (a.astype(np.int32), b.astype(np.int32))  # of which older releases of scipy ask the paths
+    graph = csr_array((np.maximum(weight, 1e-300), ends), shape=(n_sensors, n_sensors))
     order = np.empty((n_sensors, n_nearest), dtype=np.int64)
     for start in range(
         0, n_sensors, 512
