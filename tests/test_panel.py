@@ -338,6 +338,16 @@ def test_aware_times_are_utc_inside_and_local_outside() -> None:
         assert given_back["time"].to_list() == local.to_pydatetime().tolist()
 
 
+def test_kinds_of_cells_that_arrow_does_not_have_may_name_sensors() -> None:
+    frame = pl.DataFrame({"time": TIMES[:1].to_list(), "sensor": [2**70], "value": [1.0]})
+    assert read_panel(frame, step="1h").sensors == (str(2**70),)
+
+
+def test_an_infinite_column_without_a_name_is_no_row_number() -> None:
+    with pytest.raises(PanelError, match="has no name"):
+        read_panel({"time": TIMES[:2].to_list(), "": [np.inf, np.inf], "a": [1.0, 2.0]})
+
+
 def test_positions_may_be_written_with_points_or_as_the_readings_are(tmp_path: Path) -> None:
     (tmp_path / "readings.csv").write_text("time;a;b\n2025-01-06 00:00;1,5;2\n2025-01-06 01:00;2,5;3\n")
     for n, places in enumerate(

@@ -216,8 +216,16 @@ def factorised(series: Any, what: str) -> tuple[IntArray, list[Any]]:
 
 def pandas_series(series: Any) -> Any:
     """The column in pandas; by its own library, since narwhals loses the time zone of Arrow columns."""
+    import pandas as pd
+    import pyarrow as pa
+
     native = series.to_native()
-    return native.to_pandas() if hasattr(native, "to_pandas") else native
+    if not hasattr(native, "to_pandas"):
+        return native
+    try:
+        return native.to_pandas()
+    except pa.ArrowInvalid:  # a kind that Arrow does not have, as the Int128 of polars
+        return pd.Series(series.to_list(), dtype=object)
 
 
 def is_empty(series: Any) -> bool:

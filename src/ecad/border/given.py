@@ -133,7 +133,7 @@ def _row_numbers_apart(table: Table, options: Options) -> Table:
     if table.index is not None or not nameless or len(table.frame.columns) == 1:
         return table
     numbers, _ = read_numbers(table.frame[nameless[0]], lambda row: "", LENIENT, None)
-    if not (len(numbers) > 1 and np.all(np.diff(numbers) == 1)):  # NaN is no difference of one
+    if not (len(numbers) > 1 and np.isfinite(numbers).all() and np.all(np.diff(numbers) == 1)):
         return table
     index = table.frame[nameless[0]]
     return table._replace(frame=table.frame.drop(nameless[0]), index=index, row_numbers=True)

@@ -145,7 +145,7 @@ def _counts(series: Any, options: Options) -> bool:
     if options.time_unit is not None:
         return True
     values, _ = read_numbers(series, lambda row: "", LENIENT, None)
-    if np.isnan(values).any() or not np.all(values == np.round(values)):
+    if not np.isfinite(values).all() or not np.all(values == np.round(values)):
         return False
     differences = np.diff(np.unique(values))
     distinct = len(differences) == len(values) - 1 > 0
