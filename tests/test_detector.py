@@ -478,6 +478,11 @@ def test_one_sensor_can_be_imputed_column_on_columns(panel: Panel) -> None:
     assert np.isfinite(report.p_values).any()
 
 
+@pytest.mark.parametrize("lags", [[12, 24], (12, 24), np.array([12, 24])], ids=["list", "tuple", "array"])
+def test_seasonal_lags_may_be_any_row_of_numbers(panel: Panel, lags: Any) -> None:
+    assert quick(seasonal_lags=lags).fit(panel[:170]).model_.layout.seasonal_lags == (12, 24)
+
+
 def test_a_report_has_the_level_that_was_fitted(panel: Panel) -> None:
     fitted = quick(alpha=0.2).fit(panel[:170])
     report = fitted.set_params(alpha=0.01).detect(panel[170:])

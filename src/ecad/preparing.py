@@ -189,7 +189,7 @@ def seasonal_lags(plan: Any, day: int | None, n_times: int) -> tuple[int, ...]:
     if isinstance(plan.seasonal_lags, str):
         longest = n_times // SEASONAL_LAG_SHARE
         return tuple(lag for lag in (day, 7 * day) if plan.lags < lag <= longest) if day else ()
-    return tuple(int(lag) for lag in plan.seasonal_lags or ())
+    return () if plan.seasonal_lags is None else tuple(int(lag) for lag in plan.seasonal_lags)
 
 
 def _fill(

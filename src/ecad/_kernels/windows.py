@@ -500,16 +500,8 @@ def _count_class(m: Array, place: int, n: int, cls: int, n_in: int) -> int:
 
 @jit
 def _weighted_bound(
-    v: Array,
-    m: Array,
-    ticks: Array,
-    n: int,
-    cls: int,
-    newest: int,
-    weights: Array,
-    allowed: float,
-    high: bool,
-) -> float:
+    v: Array, m: Array, ticks: Array, n: int, cls: int, newest: int, weights: Array, allowed: float, high: bool
+) -> float:  # fmt: skip
     """The first value from the outside at which the weight at or beyond exceeds what is allowed."""
     s = 0.0
     for a in range(n):

@@ -33,9 +33,8 @@ def local_times(times: Any, time_zone: str | None = None) -> npt.NDArray[np.date
     zone = None if time_zone is None or time_zone == "UTC" else tzinfo_of(time_zone)
     if zone is None:
         return array
-    if array.size == 1 or isinstance(
-        zone, dt.timezone
-    ):  # a stream asks at every tick: no pandas for one time
+    if array.size == 1 or isinstance(zone, dt.timezone):
+        # a stream asks at every tick: no pandas for one time
         moment = _EPOCH + dt.timedelta(microseconds=int(array.reshape(-1)[:1].astype(np.int64).sum()))
         offset = moment.astimezone(zone).utcoffset() or dt.timedelta()
         return np.asarray(array + np.timedelta64(offset, "us"))

@@ -124,7 +124,7 @@ def _content(series: Any) -> str:
 
 
 def _is_clock(series: Any) -> bool:
-    """Whether a column holds times of day; of pandas it is asked itself: narwhals knows no zone with an underscore."""
+    """Whether a column holds moments; pandas is asked itself, since narwhals knows no zone with an underscore."""
     import narwhals as nw
     import pandas as pd
 
