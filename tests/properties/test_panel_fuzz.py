@@ -19,9 +19,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
+from ecad.continuation import continue_after
 from ecad.errors import EcadError
 from ecad.io import write_frame
-from ecad.panel import Panel, as_panel, continue_after, read_panel
+from ecad.panel import Panel, as_panel, read_panel
 
 # a longer search: ECAD_FUZZ_EXAMPLES=2000
 MANY = settings(
