@@ -56,7 +56,7 @@ def ridge_members(
     grams = WeightedGrams(in_bag, group, X.reshape(-1, X.shape[2])[:8].mean(axis=0))
     blocks = [slice(start, min(start + 25, len(X))) for start in range(0, len(X), 25)]  # as in training
     total = sum(grams.block(X[part], y[part], part) for part in blocks)
-    return grams.solve(total, strength, options.pop("empty", set()), **options)
+    return grams.solve(total, strength, options.pop("empty", set())).astype(options.pop("dtype", np.float64))
 
 
 def plain_ridge(
@@ -342,3 +342,43 @@ def test_members_are_the_same_on_any_number_of_jobs() -> None:
 def test_a_regressor_takes_missing_values_when_it_says_so() -> None:
     assert takes_missing(HistGradientBoostingRegressor()) and takes_missing(DecisionTreeRegressor())
     assert not takes_missing(LinearRegression())
+
+
+@pytest.mark.parametrize("n_groups", [1, 3])
+def test_few_rows_for_many_features_on_scales_of_their_own_are_refined(n_groups: int) -> None:
+    """A Gram matrix alone is off by a hundred times what is asked of a prediction here."""
+    random = np.random.RandomState(7)
+    walk = np.cumsum(random.standard_normal((120, 3)), axis=0) * 8 + 500
+    X = np.stack([np.roll(walk, lag, axis=0) for lag in range(60)], axis=2)[60:] * random.uniform(
+        0.01, 30, 60
+    )
+    y = X[:, :, 0] + random.standard_normal(X.shape[:2])
+    y[5, 1], X[9, 2, 3] = np.nan, np.nan
+    in_bag, group = ensemble.draw(60, 4, 1), np.arange(3) % n_groups
+    grams = WeightedGrams(
+        in_bag, group, X[0, 0] - 3000.0
+    )  # far from the mean, as a sample of a long walk may be
+    blocks = [slice(0, 25), slice(25, 60)]
+    sums = sum(grams.block(X[part], y[part], part) for part in blocks)
+    members = grams.solve(sums, 1.0, set())
+    assert grams.is_delicate(sums, 1.0, set())
+    slopes = sum(grams.slopes(members, X[part], y[part], part) for part in blocks)
+    refined = grams.refined(members, sums, slopes, 1.0, set())
+
+    def furthest(some: RidgeMembers) -> float:
+        away = 0.0
+        for g in range(n_groups):
+            who = np.flatnonzero(group == g)
+            rows, targets = X[:, who].reshape(-1, 60), y[:, who].ravel()
+            usable = ~np.isnan(targets) & ~np.isnan(rows).any(axis=1)
+            for b in range(4):
+                coef, intercept = naive.ridge(
+                    rows[usable], targets[usable], np.repeat(in_bag[b], len(who))[usable], 1.0
+                )
+                plain = rows[usable] @ coef + intercept
+                fast = rows[usable] @ some.coef[g, b] + some.intercept[g, b]
+                away = max(away, float(np.abs(fast - plain).max()))
+        return away / spread_of(y)
+
+    assert furthest(refined) < 1e-9
+    assert furthest(refined) < 0.01 * furthest(members)

@@ -192,8 +192,12 @@ class TabularECAD(RegressorMixin, BaseEstimator):
         group = np.zeros(1, dtype=np.int64)
         if strength is not None:
             grams = WeightedGrams(in_bag, group, X.mean(axis=0))
-            sums = grams.block(np.ascontiguousarray(X[:, None, :]), y[:, None].copy(), slice(0, len(y)))
-            return grams.solve(sums, strength, set())
+            given = (np.ascontiguousarray(X[:, None, :]), y[:, None].copy(), slice(0, len(y)))
+            sums = grams.block(*given)
+            members = grams.solve(sums, strength, set())
+            if grams.is_delicate(sums, strength, set()):
+                members = grams.refined(members, sums, grams.slopes(members, *given), strength, set())
+            return members
         rows = np.arange(len(y))
         fitted = fit_members(
             self.regressor, X, y, rows, np.zeros_like(rows), in_bag, 1, seed, self.n_jobs, lambda _: None

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,19 +144,31 @@ def _fit_ridge(
         warnings.simplefilter("ignore", RuntimeWarning)
         shift = np.nan_to_num(np.nanmean(sample.reshape(-1, sample.shape[2]), axis=0)).astype(np.float64)
     grams = WeightedGrams(in_bag, group, shift)
-    bar, room = _bar(prepared, "members", len(blocks)), _threads.Room()
+    room = _threads.Room()
 
-    def one(block: slice) -> Array:
-        sums = grams.block(prepared.design(ticks[block], room), targets[block], block)
-        bar.update(1)
-        return sums
+    def added_up(what: str, of_block: Callable[[Array, Array, slice], Array]) -> Array:
+        """The sum over all blocks: always in the order of time, whatever the number of threads."""
+        bar = _bar(prepared, what, len(blocks))
 
-    total = grams.nothing()
-    for sums in _in_order(one, blocks, prepared.threads):
-        total += sums  # always in the order of time, whatever the number of threads
-    bar.close()
+        def one(block: slice) -> Array:
+            sums = of_block(prepared.design(ticks[block], room), targets[block], block)
+            bar.update(1)
+            return sums
+
+        parts = _in_order(one, blocks, prepared.threads)
+        total: Array = next(parts)
+        for part in parts:
+            total += part
+        bar.close()
+        return total
+
+    sums = added_up("members", grams.block)
     unfitted_only = {g for g in range(len(names)) if not (prepared.fitted & (group == g)).any()}
-    return grams.solve(total, strength, unfitted_only, np.dtype(prepared.plan.dtype))
+    members = grams.solve(sums, strength, unfitted_only)
+    if grams.is_delicate(sums, strength, unfitted_only):
+        slopes = added_up("members, refined", partial(grams.slopes, members))
+        members = grams.refined(members, sums, slopes, strength, unfitted_only)
+    return members.astype(prepared.plan.dtype)
 
 
 def _fit_sklearn(
