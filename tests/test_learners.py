@@ -53,10 +53,14 @@ def spread_of(y: np.ndarray) -> float:
 def ridge_members(
     X: np.ndarray, y: np.ndarray, in_bag: np.ndarray, group: np.ndarray, strength: float = 1.0, **options: Any
 ) -> RidgeMembers:
-    grams = WeightedGrams(in_bag, group, X.reshape(-1, X.shape[2])[:8].mean(axis=0))
+    shift = X.reshape(-1, X.shape[2])[:8].mean(axis=0)
+    grams = WeightedGrams(in_bag, group, shift, strength, options.pop("empty", ()))
+    return grams.fit(lambda of_block: over_rows(of_block, X, y)).astype(options.pop("dtype", np.float64))
+
+
+def over_rows(of_block: ridge.OfBlock, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     blocks = [slice(start, min(start + 25, len(X))) for start in range(0, len(X), 25)]  # as in training
-    total = sum(grams.block(X[part], y[part], part) for part in blocks)
-    return grams.solve(total, strength, options.pop("empty", set())).astype(options.pop("dtype", np.float64))
+    return np.sum([of_block(X[part], y[part], part) for part in blocks], axis=0)
 
 
 def plain_ridge(
@@ -162,9 +166,9 @@ def test_the_blocks_in_which_sums_are_made_change_nothing_that_matters(
 ) -> None:
     X, y = rows_of(9)
     in_bag, group = ensemble.draw(60, 3, 0), np.array(GROUPS["two"])
-    grams = WeightedGrams(in_bag, group, X.mean(axis=(0, 1)))
+    grams = WeightedGrams(in_bag, group, X.mean(axis=(0, 1)), 1.0)
     monkeypatch.setattr(ridge, "TIME_NUMBERS", numbers)
-    whole = grams.solve(grams.block(X, y, slice(0, 60)), 1.0, set())
+    whole = grams.solve(grams.block(X, y, slice(0, 60)))
     away = whole.predict(X) - ridge_members(X, y, in_bag, group).predict(X)
     assert np.abs(away).max() < 1e-9 * spread_of(y)
 
@@ -355,15 +359,11 @@ def test_few_rows_for_many_features_on_scales_of_their_own_are_refined(n_groups:
     y = X[:, :, 0] + random.standard_normal(X.shape[:2])
     y[5, 1], X[9, 2, 3] = np.nan, np.nan
     in_bag, group = ensemble.draw(60, 4, 1), np.arange(3) % n_groups
-    grams = WeightedGrams(
-        in_bag, group, X[0, 0] - 3000.0
-    )  # far from the mean, as a sample of a long walk may be
-    blocks = [slice(0, 25), slice(25, 60)]
-    sums = sum(grams.block(X[part], y[part], part) for part in blocks)
-    members = grams.solve(sums, 1.0, set())
-    assert grams.is_delicate(sums, 1.0, set())
-    slopes = sum(grams.slopes(members, X[part], y[part], part) for part in blocks)
-    refined = grams.refined(members, sums, slopes, 1.0, set())
+    shift = X[0, 0] - 3000.0  # far from the mean, as a sample of a long walk may be
+    grams = WeightedGrams(in_bag, group, shift, 1.0)
+    sums = over_rows(grams.block, X, y)
+    assert grams.is_delicate(sums)
+    members, refined = grams.solve(sums), grams.fit(lambda of_block: over_rows(of_block, X, y))
 
     def furthest(some: RidgeMembers) -> float:
         away = 0.0

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from . import _kernels
 
@@ -146,8 +147,6 @@ class QuantileCentre:
             self._mean_weight = weights @ self._times / n
             centred = weights - self._mean_weight[:, None]
             self._covariance = (centred * self._times) @ centred.T / n
-        from scipy.special import ndtri
-
         self._z = float(ndtri(min(max((self.rank - 0.5) / max(n, 1), 1e-9), 1 - 1e-9)))
 
     @property

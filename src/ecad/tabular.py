@@ -191,16 +191,12 @@ class TabularECAD(RegressorMixin, BaseEstimator):
         strength = strength_of(self.regressor)
         group = np.zeros(1, dtype=np.int64)
         if strength is not None:
-            grams = WeightedGrams(in_bag, group, X.mean(axis=0))
-            given = (np.ascontiguousarray(X[:, None, :]), y[:, None].copy(), slice(0, len(y)))
-            sums = grams.block(*given)
-            members = grams.solve(sums, strength, set())
-            if grams.is_delicate(sums, strength, set()):
-                members = grams.refined(members, sums, grams.slopes(members, *given), strength, set())
-            return members
-        rows = np.arange(len(y))
+            rows = (np.ascontiguousarray(X[:, None, :]), y[:, None].copy(), slice(0, len(y)))
+            grams = WeightedGrams(in_bag, group, X.mean(axis=0), strength)
+            return grams.fit(lambda of_block: of_block(*rows))
+        times = np.arange(len(y))
         fitted = fit_members(
-            self.regressor, X, y, rows, np.zeros_like(rows), in_bag, 1, seed, self.n_jobs, lambda _: None
+            self.regressor, X, y, times, np.zeros_like(times), in_bag, 1, seed, self.n_jobs, lambda _: None
         )
         return SklearnMembers(fitted, group, self._takes_missing())
 

@@ -12,7 +12,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
+from functools import reduce
+from operator import iadd
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from . import _kernels, _threads, ensemble, features, imputation, pvalues, score
 from .errors import EcadError, FitError, SettingError, warn
 from .judging import HOUR, Memory, Model, class_of
 from .learners import Members
-from .learners.ridge import RidgeMembers, WeightedGrams, strength_of
+from .learners.ridge import OfBlock, RidgeMembers, WeightedGrams, strength_of
 from .learners.sklearn import SklearnMembers, fit_members, takes_missing
 from .panel import Panel
 from .preparing import UNCLOCKED_DAY, Prepared, block_ends, prepare, targets_of
@@ -143,32 +144,23 @@ def _fit_ridge(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         shift = np.nan_to_num(np.nanmean(sample.reshape(-1, sample.shape[2]), axis=0)).astype(np.float64)
-    grams = WeightedGrams(in_bag, group, shift)
-    room = _threads.Room()
+    unfitted_only = {g for g in range(len(names)) if not (prepared.fitted & (group == g)).any()}
+    grams, room = WeightedGrams(in_bag, group, shift, strength, unfitted_only), _threads.Room()
 
-    def added_up(what: str, of_block: Callable[[Array, Array, slice], Array]) -> Array:
-        """The sum over all blocks: always in the order of time, whatever the number of threads."""
-        bar = _bar(prepared, what, len(blocks))
+    def over_rows(of_block: OfBlock) -> Array:
+        bar = _bar(prepared, "members", len(blocks))
 
         def one(block: slice) -> Array:
             sums = of_block(prepared.design(ticks[block], room), targets[block], block)
             bar.update(1)
             return sums
 
-        parts = _in_order(one, blocks, prepared.threads)
-        total: Array = next(parts)
-        for part in parts:
-            total += part
+        # always added in the order of time, whatever the number of threads
+        total: Array = reduce(iadd, _in_order(one, blocks, prepared.threads))
         bar.close()
         return total
 
-    sums = added_up("members", grams.block)
-    unfitted_only = {g for g in range(len(names)) if not (prepared.fitted & (group == g)).any()}
-    members = grams.solve(sums, strength, unfitted_only)
-    if grams.is_delicate(sums, strength, unfitted_only):
-        slopes = added_up("members, refined", partial(grams.slopes, members))
-        members = grams.refined(members, sums, slopes, strength, unfitted_only)
-    return members.astype(prepared.plan.dtype)
+    return grams.fit(over_rows).astype(prepared.plan.dtype)
 
 
 def _fit_sklearn(

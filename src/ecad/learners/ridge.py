@@ -10,7 +10,10 @@ on scales of their own), a second pass over the rows moves the coefficients by w
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,7 @@ from sklearn.linear_model import Ridge
 from .. import _kernels
 
 Array = np.ndarray[Any, Any]
+OfBlock = Callable[[Array, Array, slice], Array]
 
 DELICATE = 1e-6  # reciprocal condition of a Gram matrix below which what it says is refined
 TIME_NUMBERS = 1 << 16  # entries of the times' own Gram matrices that stand in memory at once
@@ -58,29 +62,33 @@ class RidgeMembers:
 class WeightedGrams:
     """The B weighted Gram matrices of each group, added up block by block in a fixed order.
 
-    A Gram matrix is that of (x - shift, 1, y), and kept as its upper triangle, row by row.
+    A Gram matrix is that of (x - shift, 1, y), and kept as its upper triangle, row by row. Groups that are `empty` have
+    no rows, and predict NaN.
     """
 
-    def __init__(self, in_bag: Array, group: Array, shift: Array) -> None:
+    def __init__(
+        self, in_bag: Array, group: Array, shift: Array, strength: float, empty: Collection[int] = ()
+    ) -> None:
         self.in_bag = in_bag.astype(np.float64)
         self.group = np.ascontiguousarray(group, dtype=np.int64)
         self.members_of = [np.flatnonzero(group == g) for g in range(int(group.max()) + 1)]
+        self.full = [g for g in range(len(self.members_of)) if g not in empty]
         self.shift = shift  # near the features' mean: products of what is left do not cancel
+        self.strength = strength
         self.triangle = np.triu_indices(len(shift) + 2)
 
-    @property
-    def n_groups(self) -> int:
-        """How many models each member is."""
-        return len(self.members_of)
-
-    def nothing(self) -> Array:
-        """Sums over no rows, to which those of blocks are added."""
-        return np.zeros((self.n_groups, len(self.in_bag), len(self.triangle[0])))
+    def fit(self, over_rows: Callable[[OfBlock], Array]) -> RidgeMembers:
+        """The members; `over_rows` adds up, in a fixed order, what a function gives of (X, y, times) of each block."""
+        sums = over_rows(self.block)
+        members = self.solve(sums)
+        if self.is_delicate(sums):
+            members = self.refined(members, sums, over_rows(partial(self.slopes, members)))
+        return members
 
     def block(self, X: Array, y: Array, times: slice) -> Array:
         """Weighted sums (group, B, entry) over rows X (time, sensor, feature), y with NaN where a row is not used."""
-        sums = self.nothing()
-        n_entries = sums.shape[2]
+        n_entries = len(self.triangle[0])
+        sums = np.zeros((len(self.members_of), len(self.in_bag), n_entries))
         size = max(1, TIME_NUMBERS // n_entries)
         grams = np.empty((min(size, len(y)), n_entries))
         for start in range(0, len(y), size):
@@ -92,75 +100,71 @@ class WeightedGrams:
                 sums[g] += counts @ of_times
         return sums
 
-    def is_delicate(self, sums: Array, strength: float, empty: set[int]) -> bool:
+    def solve(self, sums: Array) -> RidgeMembers:
+        """One Cholesky factorisation for each member and group."""
+        members = self._unknown()
+        for g, b in self._each():
+            A, of_y, mean, weight = self._system(sums[g, b])
+            members.coef[g, b] = coef = _solved(A, of_y[:-1] - mean * of_y[-1])
+            members.intercept[g, b] = of_y[-1] / weight - coef @ (mean + self.shift)
+        return members
+
+    def is_delicate(self, sums: Array) -> bool:
         """Whether the rounding of these sums could be seen in a prediction; a group's first member stands for it."""
-        full = set(range(self.n_groups)) - empty
-        return any(self._condition(sums[g, 0], strength) < DELICATE for g in full)
+        return any(_condition(self._system(sums[g, 0])[0]) < DELICATE for g in self.full)
 
     def slopes(self, members: RidgeMembers, X: Array, y: Array, times: slice) -> Array:
         """Weighted sums (group, B, d + 1) of (x - shift, 1) times what the members leave of y."""
         left = (y - members.predict(X)) * self.in_bag[:, times, None]
         used = ~np.isnan(left[0])
         left, rows = np.where(used, left, 0.0), np.where(used[:, :, None], X - self.shift, 0.0)
-        out = np.empty((self.n_groups, len(left), rows.shape[2] + 1))
+        out = np.empty((len(self.members_of), len(left), rows.shape[2] + 1))
         for g, who in enumerate(self.members_of):
             of_rows = left[:, :, who].reshape(len(left), -1)
             out[g, :, :-1] = of_rows @ rows[:, who].reshape(of_rows.shape[1], -1)
             out[g, :, -1] = of_rows.sum(axis=1)
         return out
 
-    def refined(
-        self, members: RidgeMembers, sums: Array, slopes: Array, strength: float, empty: set[int]
-    ) -> RidgeMembers:
+    def refined(self, members: RidgeMembers, sums: Array, slopes: Array) -> RidgeMembers:
         """The members moved to where no slope is left: one step of iterative refinement."""
-        coef, intercept = members.coef.copy(), members.intercept.copy()
-        for g in set(range(self.n_groups)) - empty:
-            for b in range(len(self.in_bag)):
-                A, mean, weight = self._system(sums[g, b], strength)
-                slope, rest = slopes[g, b, :-1], slopes[g, b, -1]
-                step = _solved(A, slope - mean * rest - strength * coef[g, b])
-                coef[g, b] += step
-                intercept[g, b] += rest / weight - step @ (mean + self.shift)
-        return RidgeMembers(coef, intercept, members.group)
+        out = self._unknown()
+        for g, b in self._each():
+            A, _, mean, weight = self._system(sums[g, b])
+            slope, rest, coef = slopes[g, b, :-1], slopes[g, b, -1], members.coef[g, b]
+            step = _solved(A, slope - mean * rest - self.strength * coef)
+            out.coef[g, b] = coef + step
+            out.intercept[g, b] = members.intercept[g, b] + rest / weight - step @ (mean + self.shift)
+        return out
 
-    def solve(self, sums: Array, strength: float, empty: set[int]) -> RidgeMembers:
-        """One Cholesky factorisation for each member and group; `empty` groups, which have no rows, predict NaN."""
-        n_members, d = sums.shape[1], len(self.shift)
-        coef = np.full((self.n_groups, n_members, d), np.nan)
-        intercept = np.full((self.n_groups, n_members), np.nan)
-        for g in set(range(self.n_groups)) - empty:
-            for b in range(n_members):
-                A, mean, weight = self._system(sums[g, b], strength)
-                of_y = self._gram(sums[g, b])[:, d + 1]
-                coef[g, b] = _solved(A, of_y[:d] - mean * of_y[d])
-                intercept[g, b] = of_y[d] / weight - coef[g, b] @ (mean + self.shift)
-        return RidgeMembers(coef, intercept, self.group)
+    def _each(self) -> Iterator[tuple[int, int]]:
+        """Group and member of every model that has rows."""
+        return product(self.full, range(len(self.in_bag)))
 
-    def _gram(self, sums: Array) -> Array:
-        """The upper triangle as a matrix."""
-        gram = np.zeros((len(self.shift) + 2, len(self.shift) + 2))
+    def _unknown(self) -> RidgeMembers:
+        shape = (len(self.members_of), len(self.in_bag))
+        return RidgeMembers(np.full((*shape, len(self.shift)), np.nan), np.full(shape, np.nan), self.group)
+
+    def _system(self, sums: Array) -> tuple[Array, Array, Array, float]:
+        """The matrix to solve with (upper triangle), products with y (d + 1), mean of the features, sum of weights."""
+        d = len(self.shift)
+        gram = np.zeros((d + 2, d + 2))
         gram[self.triangle] = sums
-        return gram
-
-    def _system(self, sums: Array, strength: float) -> tuple[Array, Array, float]:
-        """The matrix (upper triangle) to solve with, the weighted mean of the features, and the sum of the weights."""
-        d, gram = len(self.shift), self._gram(sums)
-        weight = gram[d, d]
+        weight = float(gram[d, d])
         sum_x = gram[:d, d]
         # the intercept is not penalised: what is solved is the system of deviations from the weighted means
         A = gram[:d, :d] - np.triu(np.outer(sum_x, sum_x)) / weight
-        A[np.diag_indices(d)] += strength
-        return A, sum_x / weight, float(weight)
+        A[np.diag_indices(d)] += self.strength
+        return A, gram[: d + 1, d + 1], sum_x / weight, weight
 
-    def _condition(self, sums: Array, strength: float) -> float:
-        """The reciprocal condition of a member's system, as LAPACK estimates it; 0 where there is no factor."""
-        A, _, _ = self._system(sums, strength)
-        try:
-            factor, _ = cho_factor(A, lower=False, check_finite=False)
-        except np.linalg.LinAlgError:
-            return 0.0
-        norm = np.abs(A + np.triu(A, 1).T).sum(axis=0).max()
-        return float(dpocon(factor, norm, uplo="U")[0])
+
+def _condition(A: Array) -> float:
+    """The reciprocal condition of A (its upper triangle), as LAPACK estimates it; 0 where there is no factor."""
+    try:
+        factor, _ = cho_factor(A, lower=False, check_finite=False)
+    except np.linalg.LinAlgError:
+        return 0.0
+    norm = np.abs(A + np.triu(A, 1).T).sum(axis=0).max()
+    return float(dpocon(factor, norm, uplo="U")[0])
 
 
 def _solved(A: Array, b: Array) -> Array:
