@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -138,62 +138,79 @@ def judge(
 def _inputs(
     model: Model, memory: Memory, values: Array, observed: Array, week_seconds: Array | None
 ) -> Inputs:
-    ticks = memory.next_tick + np.arange(len(values))
-    level, spread = model.usual.levels(ticks, week_seconds)
+    numbers = memory.next_tick + np.arange(len(values))
+    level, spread = model.usual.levels(numbers, week_seconds)
     filled = imputation.fill(model.filling, memory.last_deviation, values, level, model.usual.scale)
     readings = model.usual.measure(filled, level)
     silent = np.zeros_like(observed)
     if model.patience is not None:
         silent = features.silence(observed, memory.recent.last_seen, memory.next_tick, model.patience)
     past = np.vstack([memory.recent.readings, readings])
-    X, index = rows(
-        model.layout, past, len(memory.recent.readings), model.order, silent, values, level, spread,
-        model.usual, model.filling, filled, week_seconds, model.dtype,
-    )  # fmt: skip
+    ticks = Ticks(values, filled, level, spread, silent, week_seconds)
+    X, index = rows(model, ticks, past, len(memory.recent.readings))
     return Inputs(X, readings, index, level)
 
 
+class Recipe(Protocol):
+    """What was learned of how features are made: in a Model, and already in training."""
+
+    @property
+    def layout(self) -> features.Layout: ...
+    @property
+    def usual(self) -> Usual: ...
+    @property
+    def filling(self) -> imputation.Filling: ...
+    @property
+    def order(self) -> Array: ...
+    @property
+    def dtype(self) -> str: ...
+
+
+class Ticks(NamedTuple):
+    """Some ticks whose features are wanted: arrays (tick, sensor), and when in the week they are (tick,)."""
+
+    values: Array
+    filled: Array
+    level: Array
+    spread: Array
+    silent: Array
+    week_seconds: Array | None
+
+
 def rows(
-    layout: features.Layout,
-    past: Array,
-    first: int,
-    order: Array,
-    silent: Array,
-    values: Array,
-    level: Array,
-    spread: Array,
-    usual: Usual,
-    filling: imputation.Filling,
-    filled: Array,
-    week_seconds: Array | None,
-    dtype: Any,
-    out: Array | None = None,
+    recipe: Recipe, ticks: Ticks, past: Array, first: int, out: Array | None = None
 ) -> tuple[Array, Array]:
-    """Features X of some ticks and the neighbourhoods they used; training and judging both come through here."""
-    index = features.neighbours_at(order, layout.neighbours, silent)
-    same_tick = None
-    if layout.same_tick:
-        others = imputation.fill_same_tick(filling, values, filled, level, usual.scale, index)
-        if usual.relative:
-            who = np.broadcast_to(index, (len(values), *index.shape[1:]))[:, :, 1:]
-            others = (others - np.take_along_axis(level[:, None, :], who, axis=2)) / usual.scale[who]
-        same_tick = np.ascontiguousarray(others)
+    """Features X of ticks, and the neighbourhoods they used; training and judging both come through here.
+
+    `past` (row, sensor) holds the readings in units of features, those of the first tick in row `first`.
+    """
+    layout, usual, level = recipe.layout, recipe.usual, ticks.level
+    index = features.neighbours_at(recipe.order, layout.neighbours, ticks.silent)
+    seconds = ticks.week_seconds if layout.calendar else None
     X = features.design(
         past,
         first,
         index,
         layout,
-        calendar=features.calendar_terms(week_seconds)
-        if layout.calendar and week_seconds is not None
-        else None,
+        calendar=None if seconds is None else features.calendar_terms(seconds),
         level=(level - usual.centre) / usual.scale if layout.level else None,
-        spread=spread / usual.scale if layout.level else None,
-        same_tick=same_tick,
-        n_times=len(values),
-        dtype=dtype,
+        spread=ticks.spread / usual.scale if layout.level else None,
+        same_tick=_same_tick(recipe, ticks, index) if layout.same_tick else None,
+        n_times=len(ticks.values),
+        dtype=recipe.dtype,
         out=out,
     )
     return X, index
+
+
+def _same_tick(recipe: Recipe, ticks: Ticks, index: Array) -> Array:
+    """The neighbours' readings of the tick itself (tick, sensor, neighbour), in units of features."""
+    level, usual = ticks.level, recipe.usual
+    others = imputation.fill_same_tick(recipe.filling, ticks.values, ticks.filled, level, usual.scale, index)
+    if usual.relative:
+        who = np.broadcast_to(index, (len(others), *index.shape[1:]))[:, :, 1:]
+        others = (others - np.take_along_axis(level[:, None, :], who, axis=2)) / usual.scale[who]
+    return np.ascontiguousarray(others)
 
 
 def _centre(model: Model, inputs: Inputs, threads: int) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 
 from . import _kernels, _threads, ensemble, features, imputation, neighbourhood, seasonality
 from .errors import FitError, SettingError, warn
-from .judging import rows
+from .judging import Ticks, rows
 from .panel import Panel
 
 Array = np.ndarray[Any, Any]
@@ -49,18 +49,23 @@ class Prepared:
         size = max(1, numbers // max(1, self.panel.n_sensors * self.layout.n_features))
         return [slice(a, min(a + size, len(ticks))) for a in range(0, len(ticks), size)]
 
+    @property
+    def dtype(self) -> str:
+        """Precision of the features."""
+        return str(self.plan.dtype)
+
     def design(self, ticks: Array, room: _threads.Room | None = None) -> Array:
         """Features (tick, sensor, feature) of ascending ticks; those in a room are there until the next are made."""
         span = slice(int(ticks[0]), int(ticks[-1]) + 1)
         shape = (span.stop - span.start, self.panel.n_sensors, self.layout.n_features)
-        out = None if room is None else room.array("features", shape, self.plan.dtype)
+        out = None if room is None else room.array("features", shape, self.dtype)
         seconds = self.panel.week_seconds
         week_seconds = None if seconds is None else seconds[span]
         level, spread = self.usual.levels(np.arange(span.start, span.stop), week_seconds)
-        X, _ = rows(
-            self.layout, self.readings, span.start, self.order, self.silent[span], self.panel.values[span],
-            level, spread, self.usual, self.filling, self.filled[span], week_seconds, self.plan.dtype, out,
-        )  # fmt: skip
+        between = Ticks(
+            self.panel.values[span], self.filled[span], level, spread, self.silent[span], week_seconds
+        )
+        X, _ = rows(self, between, self.readings, span.start, out)
         return X if len(X) == len(ticks) else np.ascontiguousarray(X[ticks - span.start])
 
 
