@@ -19,14 +19,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from . import _kernels, _threads, ensemble, features, imputation, pvalues, scores, seasonality
-from .errors import EcadError, FitError, SettingError, warn
+from . import _threads, ensemble, features, imputation, pvalues, scores, seasonality
+from .errors import EcadError, FitError, SettingError
 from .judging import HOUR, Memory, Model, class_of
 from .learners import Members
 from .learners.ridge import OfBlock, RidgeMembers, WeightedGrams, strength_of
 from .learners.sklearn import SklearnMembers, fit_members, takes_missing
 from .panel import Panel
-from .preparing import UNCLOCKED_DAY, Prepared, block_ends, prepare, targets_of
+from .preparing import Prepared, block_ends, prepare, targets_of
+from .reference import reference_of, require_left_out
 from .settings import seed_of
 
 Array = np.ndarray[Any, Any]
@@ -70,10 +71,10 @@ def _train(plan: Any, panel: Panel) -> Trained:
             f'{prepared.layout.longest_lag} ticks back. Give more data, fewer lags, or impute="gaussian".'
         )
     targets = targets[ticks]
-    reference = _reference(prepared, len(ticks))
+    reference = reference_of(plan, panel, len(ticks), prepared.layout.neighbours)
     in_bag = ensemble.draw(len(ticks), plan.n_members, seed, block_ends(prepared, ticks))
     oob = ensemble.out_of_bag(in_bag, plan.aggregation)
-    _require_left_out(plan, oob, reference)
+    require_left_out(plan, oob, reference)
     members = _fit_members(prepared, ticks, targets, in_bag, seed)
     expected = _leave_one_out(prepared, members, oob, ticks)
     # a target that no member missed, or that was not observed, has no score: NaN, never a guess
@@ -225,14 +226,13 @@ def _leave_one_out(prepared: Prepared, members: Members, oob: ensemble.OutOfBag,
     return out
 
 
-def _in_order(work: Callable[[slice], Any], blocks: list[slice], threads: int) -> Any:
+def _in_order(work: Callable[[slice], Any], blocks: list[slice], threads: int) -> Iterator[Any]:
     if threads == 1 or len(blocks) == 1:
         yield from map(work, blocks)
         return
     with ThreadPoolExecutor(threads) as pool:
-        for start in range(
-            0, len(blocks), 4 * threads
-        ):  # a few at a time: results wait in memory for their turn
+        # a few at a time: results wait in memory for their turn
+        for start in range(0, len(blocks), 4 * threads):
             yield from pool.map(work, blocks[start : start + 4 * threads])
 
 
@@ -249,99 +249,6 @@ def _bar(prepared: Prepared, what: str, total: int) -> Any:
 
 
 # -- after the members -------------------------------------------------------------------------------------------------
-
-
-def _reference(prepared: Prepared, n_times: int) -> pvalues.Reference:
-    """The rules of ranking; refuses where no p-value could ever be as small as alpha."""
-    plan, panel = prepared.plan, prepared.panel
-    if plan.reference == "seasonal" and panel.ticks_per_day is None:
-        raise SettingError(
-            'reference="seasonal" needs a clock and a step that divides a day: use reference="window".'
-        )
-    if plan.classes == "hour" and panel.week_seconds is None:
-        raise SettingError('classes="hour" needs a panel with a clock, and this one has tick numbers only.')
-    sides = {"both": _kernels.BOTH, "high": _kernels.HIGH, "low": _kernels.LOW}
-    reference = pvalues.Reference(
-        kind=plan.reference,
-        pool=plan.pool,
-        classes=plan.classes is not None and plan.reference != "local",
-        absorb=plan.absorb,
-        half_life=plan.half_life,
-        form=plan.p_value,
-        side=sides[plan.tail] if plan.score == "signed" else _kernels.HIGH,
-        alpha=plan.alpha,
-        lags=plan.lags,
-        everywhere=plan.local == "or",
-    )
-    ages, counts = _largest_set(plan, panel, n_times, prepared.layout.neighbours)
-    n, smallest = int(counts.sum()), reference.smallest_p(ages, counts)
-    if smallest > plan.alpha:
-        _out_of_reach(
-            plan,
-            f"a reference set has at most {n} scores here, and the smallest p-value that they can give is "
-            f"{smallest if n >= reference.need else 1 / (n + 1):.3g}. {_remedy(plan, reference)}",
-        )
-    return reference
-
-
-def _require_left_out(plan: Any, oob: ensemble.OutOfBag, reference: pvalues.Reference) -> None:
-    """Times that every member saw have no score; a window must not begin with next to none."""
-    n_times, n = oob.masks.shape[1], oob.n_predictors
-    if n == 0 and plan.centre == "quantile":
-        raise FitError(
-            f"Every member saw each of the {n_times} training times, so there is no leave-one-out prediction to take "
-            f"a quantile of. {_MORE_LEFT_OUT}"
-        )
-    if reference.kind == "window" and n < reference.need:
-        _out_of_reach(
-            plan,
-            f"of {n_times} training times only {n} were left out by a member and so have a score, and {reference.need} "
-            f"are needed. {_MORE_LEFT_OUT}",
-        )
-
-
-_MORE_LEFT_OUT = 'Fit on more than two days, or use bootstrap="iid".'
-
-
-def _out_of_reach(plan: Any, why: str) -> None:
-    text = f"alpha={plan.alpha:g} cannot be reached: {why}"
-    if plan.unreachable == "refuse":
-        raise FitError(text)
-    warn(text)
-
-
-def _largest_set(plan: Any, panel: Panel, n_times: int, neighbours: int) -> tuple[Array, Array]:
-    """Ages (in ticks, the newest is 0) of the scores of the largest reference set, and how many there are of each."""
-    if plan.reference == "seasonal":
-        ages = _seasonal_ages(panel.ticks_per_day or UNCLOCKED_DAY)
-        return ages, np.ones_like(ages)
-    if plan.reference == "window":
-        return np.arange(n_times), np.full(n_times, panel.n_sensors if plan.pool == "network" else 1)
-    if plan.local == "and":
-        return np.arange(plan.lags), np.full(plan.lags, neighbours)
-    counts = np.full(max(n_times, plan.lags), neighbours)
-    counts[: plan.lags] = panel.n_sensors
-    return np.arange(len(counts)), counts
-
-
-def _seasonal_ages(day: int) -> Array:
-    """Those of the hour of the day that finds the most in 28 days of ticks."""
-    hours = (np.arange(day) * 24 // day).astype(np.int8)
-    past = np.arange(1, pvalues.SEASONAL_DAYS * day + 1)
-    sets = [
-        past[_kernels.near_on_circle(hours[(tick - past) % day], int(hours[tick]), 24)]
-        for tick in np.unique(np.linspace(0, day - 1, 24).astype(np.int64))
-    ]
-    largest = max(sets, key=len)
-    return largest - largest[0]
-
-
-def _remedy(plan: Any, reference: pvalues.Reference) -> str:
-    if plan.half_life is not None and plan.reference == "window":
-        return f"Give a longer half_life than {plan.half_life:g}, or a larger alpha."
-    if plan.reference == "window":
-        return f"Fit on at least {reference.need} usable ticks (twice that with two tails), or give a larger alpha."
-    return 'Use reference="window", or give a larger alpha.'
 
 
 def _finish(

@@ -16,11 +16,11 @@ from .cells import Where, factorised, numbers_of_objects, read_numbers
 from .names import label_of, names_of, natural_order, refuse_twice, some_of
 from .options import LENIENT, Options
 from .sources import Table
-from .stamps import NOT_A_TIME, Stamps, array_stamps, frame_stamps
+from .stamps import NOT_A_TIME, Stamps
+from .timeline import array_stamps, frame_stamps
 
-_NAMELESS = re.compile(
-    r"|Unnamed: \d+"
-)  # the second is what pandas calls such a column when it reads it again
+# the second is what pandas calls such a column when it reads it again
+_NAMELESS = re.compile(r"|Unnamed: \d+")
 
 
 @dataclass(frozen=True)
@@ -149,8 +149,7 @@ def _is_long(table: Table, options: Options) -> bool:
         return False
     raise PanelError(
         f"Long data needs the columns {options.sensor!r} and {options.value!r}, but the data has "
-        f"{some_of(sorted(names))}; "
-        f"say sensor= and value=, or layout='wide' for one column a sensor."
+        f"{some_of(sorted(names))}; say sensor= and value=, or layout='wide' for one column a sensor."
     )
 
 
@@ -209,9 +208,8 @@ def _from_long(table: Table, options: Options) -> Given:
         if lost.any():
             row = int(np.argmax(lost))
             raise PanelError(
-                f"Data row {row + 1} (time {stamps.show(row)}) names no sensor; fill the column "
-                f"{options.sensor!r} or "
-                f"drop the row."
+                f"Data row {row + 1} (time {stamps.show(row)}) names no sensor; fill the column {options.sensor!r} "
+                "or drop the row."
             )
         codes = np.where(nameless, 0, codes)
     given = Given(values, stamps, every, codes, table.kind, counted)
