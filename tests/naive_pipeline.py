@@ -188,9 +188,8 @@ def _features(panel: SmallPanel, n_train: int, made: Prepared, asked: dict[str, 
         seasonal_lags = []
         if 24 * 3600 % panel.step_seconds == 0:
             seasonal_lags = [lag for lag in (day, 7 * day) if asked["lags"] < lag <= n_train // 8]
-    relative = (
-        asked["scale"] == "sensor"
-    )  # deviations from what is usual at their tick, in units of the scale
+    # deviations from what is usual at their tick, in units of the scale
+    relative = asked["scale"] == "sensor"
     readings = (made.filled - made.level) / made.scale if relative else made.filled
     level, level_spread = (made.level - made.centre) / made.scale, made.level_spread / made.scale
     calendar = asked["calendar"] in ("auto", True)

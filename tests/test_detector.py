@@ -64,9 +64,8 @@ def assert_agree(
     np.testing.assert_array_equal(report.alarms, expected.alarms)
     np.testing.assert_array_equal(report.status_codes, expected.status)
     np.testing.assert_allclose(report.strength, expected.strength, rtol=1e-6, atol=1e-6)
-    tie = (
-        1e-8 if pure else 1e-9
-    )  # a bound holds what ties with it: 1e-9 of the spread, or of a usual local scale
+    # a bound holds what ties with it: 1e-9 of the spread, or of a usual local scale
+    tie = 1e-8 if pure else 1e-9
     assert_close(report.lower, expected.lower, spread, tolerance + tie)
     assert_close(report.upper, expected.upper, spread, tolerance + tie)
 

@@ -46,9 +46,8 @@ class Fitted:
         )
         panel = panel_of(small, slice(n_train), clock)
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", ConvergenceWarning
-            )  # of an imputer that has learned enough for this
+            # of an imputer that has learned enough for this
+            warnings.simplefilter("ignore", ConvergenceWarning)
             self.prepared = preparing.prepare(self.plan, panel, 0)
             trained = training.train(self.plan, panel)
         self.model, self.memory = trained.model, trained.memory

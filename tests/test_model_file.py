@@ -161,10 +161,8 @@ def test_a_detector_and_its_stream_come_back_to_the_bit(settings: dict[str, Any]
 @pytest.mark.parametrize("settings", MEMBERS.values(), ids=MEMBERS)
 def test_members_of_scikit_learn_come_back_to_the_bit(settings: dict[str, Any], tmp_path: Path) -> None:
     panel = panel_of()
-    with (
-        warnings.catch_warnings(),
-        threadpool_limits(1),
-    ):  # threads that wait for one another take seconds here
+    # threads that wait for one another take seconds here
+    with warnings.catch_warnings(), threadpool_limits(1):
         warnings.filterwarnings("ignore", module="sklearn")
         assert_comes_back(fitted(panel, n_members=3, **settings), panel, tmp_path, end=N_TRAIN + 16)
 

@@ -724,9 +724,8 @@ def test_at_most_a_tenth_of_the_window_is_left_out():
     runs_of_two(reference, 12)
     assert left_out(reference) == [t for run in range(10) for t in (200 + 6 * run, 201 + 6 * run)]
     assert [row.tick for row in reference.rows if row.denied[0]] == [260, 261, 266, 267]
-    assert (
-        reference.set_of(272, 0, None, None, None)[0].max() == 123
-    )  # what the cap kept in is in the reference
+    # what the cap kept in is in the reference
+    assert reference.set_of(272, 0, None, None, None)[0].max() == 123
 
 
 def test_the_last_place_goes_to_the_newest_score_and_what_was_kept_in_stays():
@@ -824,9 +823,8 @@ def test_tabular_takes_any_regressor():
 
 def test_paper_pipeline_by_hand():
     # one lag, one neighbour (itself), a strength so large that members predict the mean of their targets
-    train = np.array(
-        [[9.0, 9.0], [0.0, 2.0], [4.0, 6.0], [8.0, 10.0]]
-    )  # targets of ticks 1 2 3: means 1, 5, 9
+    # targets of ticks 1 2 3: means 1, 5, 9
+    train = np.array([[9.0, 9.0], [0.0, 2.0], [4.0, 6.0], [8.0, 10.0]])
     test = np.array([[5.0, 5.0], [0.0, 20.0]])
     in_bag = np.array([[3, 0, 0], [0, 3, 0], [0, 0, 3]])
     order = np.array([[0, 1], [1, 0]])

@@ -48,9 +48,8 @@ def order_by_path(n_sensors: int, a: Array, b: Array, weight: Array, n_nearest: 
     ends = (a.astype(np.int32), b.astype(np.int32))  # of which older releases of scipy ask the paths
     graph = csr_array((np.maximum(weight, 1e-300), ends), shape=(n_sensors, n_sensors))
     order = np.empty((n_sensors, n_nearest), dtype=np.int64)
-    for start in range(
-        0, n_sensors, 512
-    ):  # a slice of sources at a time: K x K never stands in memory at once
+    # a slice of sources at a time: K x K never stands in memory at once
+    for start in range(0, n_sensors, 512):
         sources = np.arange(start, min(start + 512, n_sensors))
         distance = dijkstra(graph, directed=False, indices=sources)
         everybody = np.broadcast_to(np.arange(n_sensors), distance.shape)

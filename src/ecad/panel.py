@@ -110,9 +110,8 @@ class Panel:
         values = np.ascontiguousarray(self.values, dtype=np.float64)
         if values.shape != (len(times), len(self.sensors)):
             raise PanelError(
-                f"Values have the shape {values.shape} for {len(times)} times and {len(self.sensors)} "
-                "sensors; "
-                f"give one row a time and one column a sensor."
+                f"Values have the shape {values.shape} for {len(times)} times and {len(self.sensors)} sensors; give "
+                "one row a time and one column a sensor."
             )
         fixed: dict[str, Any] = {
             "values": _read_only(values),
@@ -176,8 +175,7 @@ class Panel:
         part = slice(*ticks.indices(self.n_times)[:2])
         if part.start >= part.stop:
             raise PanelError(
-                f"Panel[{_slice_text(ticks)}] holds none of the panel's {self.n_times} times; give a slice "
-                "that does."
+                f"Panel[{_slice_text(ticks)}] holds none of the panel's {self.n_times} times; give a slice that does."
             )
         return replace(self, values=self.values[part], times=self.times[part])
 

@@ -120,9 +120,8 @@ class Report(Verdicts):
         n_tested, n_alarms = int(tested.sum()), int(self.alarms.sum())
         share = f" ({n_alarms / n_tested:.2%})" if n_tested else ""
         lines = [
-            f"{len(self.times):,} ticks of {len(self.sensors):,} sensors: {n_tested:,} readings tested at "
-            f"alpha = {self.alpha:g}, {_counted(n_alarms, 'alarm')}{share} in "
-            f"{_counted(len(self.episodes), 'episode')}."
+            f"{len(self.times):,} ticks of {len(self.sensors):,} sensors: {n_tested:,} readings tested at alpha = "
+            f"{self.alpha:g}, {_counted(n_alarms, 'alarm')}{share} in {_counted(len(self.episodes), 'episode')}."
         ]
         for code in (MISSING, WARMING_UP, NO_FEATURES, NOT_FITTED):
             n = int(np.sum(self.status_codes == code))

@@ -92,9 +92,8 @@ class TabularECAD(RegressorMixin, BaseEstimator):
         n = len(y)
         if n < max(2, reference.need) or reference.smallest_p(np.arange(n), np.ones(n)) > self.alpha:
             raise FitError(
-                f"alpha={self.alpha:g} cannot be reached with n_samples={n}: at least "
-                f"{max(2, reference.need)} rows with an observed y are needed, 1 sample is never enough. "
-                "Give more rows or a larger alpha."
+                f"alpha={self.alpha:g} cannot be reached with n_samples={n}: at least {max(2, reference.need)} rows "
+                "with an observed y are needed, 1 sample is never enough. Give more rows or a larger alpha."
             )
         seed = settings.seed_of(self.random_state)
         in_bag = ensemble.draw(n, self.n_members, seed)

@@ -133,9 +133,8 @@ def tzinfo_of(name: str) -> dt.tzinfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
         raise SettingError(
-            f"time_zone={name!r} is not known; give an IANA name such as 'Europe/Berlin', 'UTC', or an "
-            "offset such as "
-            f"'+01:00'."
+            f"time_zone={name!r} is not known; give an IANA name such as 'Europe/Berlin', 'UTC', or an offset such "
+            "as '+01:00'."
         ) from error
 
 

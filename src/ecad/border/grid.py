@@ -104,10 +104,9 @@ def _infer_step(unique: IntArray, given: Given) -> int:
 def _infer_ticks(unique: IntArray) -> int:
     if len(unique) > 1 and (common := _most_common(np.diff(unique))) != 1:
         raise PanelError(
-            f"The times are whole numbers, mostly {common} apart (such as {int(unique[0])} and "
-            f"{int(unique[1])}); say "
-            f"time_unit='s' (or 'ms', ...) if they count from 1970, or step={common} (or step=1) if they "
-            "are tick numbers."
+            f"The times are whole numbers, mostly {common} apart (such as {int(unique[0])} and {int(unique[1])}); "
+            f"say time_unit='s' (or 'ms', ...) if they count from 1970, or step={common} (or step=1) if they are "
+            "tick numbers."
         )
     return 1
 
@@ -205,16 +204,14 @@ def _refuse_blow_up(n_times: int, given_times: int, step: int, given: Given, sta
     ask = "step='1h' or the like" if given.stamps.clock else "time_unit='s' if the numbers count from 1970"
     if not stated and n_times > MOST_TICKS * given_times:
         raise PanelError(
-            f"The inferred step {text} would make {n_times:,} ticks of {given_times:,} given times; state "
-            "the step, "
+            f"The inferred step {text} would make {n_times:,} ticks of {given_times:,} given times; state the step, "
             f"{ask}, or step={_as_option(text)} if the gaps are real (large ones are better split)."
         )
     if cells > MOST_CELLS and cells > 10 * given.values.size:
         raise PanelError(
             f"The {'stated' if stated else 'inferred'} step {text} would make {n_times:,} ticks x "
-            f"{len(given.sensors):,} "
-            f"sensors = {cells:,} cells of {given.values.size:,} given ones; state a step that fits the "
-            f"data, {ask}."
+            f"{len(given.sensors):,} sensors = {cells:,} cells of {given.values.size:,} given ones; state a step "
+            f"that fits the data, {ask}."
         )
 
 

@@ -32,9 +32,8 @@ def read_positions(
     chosen = geometry or found or "xy"
     if missing := [name for name in sensors if name not in places]:
         raise PanelError(
-            f"{len(missing)} of {len(sensors)} sensors have no position: {some_of(missing)}; add them to "
-            "positions, or "
-            f"leave them out with panel.drop(...) or sensors=."
+            f"{len(missing)} of {len(sensors)} sensors have no position: {some_of(missing)}; add them to positions, "
+            "or leave them out with panel.drop(...) or sensors=."
         )
     positions = np.array([places[name] for name in sensors], dtype=np.float64).reshape(-1, 2)
     _check_positions(positions, sensors, chosen)
@@ -56,9 +55,8 @@ def _check_positions(positions: FloatArray, sensors: tuple[str, ...], geometry: 
     if outside.any():
         k = int(np.argmax(outside))
         raise PanelError(
-            f"Sensor {sensors[k]!r} has lon {lon[k]!s}, lat {lat[k]!s}; needed is lat in [-90, 90] and lon "
-            "in "
-            f"[-180, 360]. Are the two swapped? For metres use columns x and y."
+            f"Sensor {sensors[k]!r} has lon {lon[k]!s}, lat {lat[k]!s}; needed is lat in [-90, 90] and lon in [-180, "
+            "360]. Are the two swapped? For metres use columns x and y."
         )
 
 
@@ -81,9 +79,8 @@ def _read_places(
     columns = _coordinate_columns(opened.frame.columns, geometry)
     if columns is None:
         raise PanelError(
-            f"Positions have the columns {some_of(opened.frame.columns)}; needed are 'lon' and 'lat' (or "
-            "'longitude' and "
-            f"'latitude') or 'x' and 'y'."
+            f"Positions have the columns {some_of(opened.frame.columns)}; needed are 'lon' and 'lat' (or 'longitude' "
+            "and 'latitude') or 'x' and 'y'."
         )
     kind, east, north = columns
     names = _place_names(opened, sensors, options.sensor, {east, north})
@@ -281,8 +278,7 @@ def _listed_edges(source: Any) -> list[tuple[str, str, float]]:
             edges.append((label_of(a), label_of(b), float(weight[0]) if weight else 1.0))
     except (TypeError, ValueError) as error:
         raise PanelError(
-            f"Adjacency cannot be read as edges ({error}); give (a, b) or (a, b, weight) each, a frame, or "
-            "a matrix."
+            f"Adjacency cannot be read as edges ({error}); give (a, b) or (a, b, weight) each, a frame, or a matrix."
         ) from error
     return edges
 

@@ -64,9 +64,8 @@ def file_format(path: str | os.PathLike[str]) -> str:
         return "csv"
     if suffix not in _READERS:
         raise PanelError(
-            f"The file {os.fspath(path)!r} has the ending {suffix!r}; needed is csv, tsv, txt (also .gz), "
-            "parquet or "
-            f"feather. Rename it, or read it yourself and give the frame."
+            f"The file {os.fspath(path)!r} has the ending {suffix!r}; needed is csv, tsv, txt (also .gz), parquet or "
+            "feather. Rename it, or read it yourself and give the frame."
         )
     return _READERS[suffix]
 
@@ -262,8 +261,7 @@ def _array(source: Any) -> npt.NDArray[Any]:
         ) from error
     if array.ndim not in (1, 2):
         raise PanelError(
-            f"The data is of type {type(source).__name__} and shape {array.shape}; needed is a path, a "
-            "frame, "
-            f"or an array (times, sensors)."
+            f"The data is of type {type(source).__name__} and shape {array.shape}; needed is a path, a frame, or an "
+            "array (times, sensors)."
         )
     return array

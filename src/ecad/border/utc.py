@@ -24,9 +24,8 @@ def on_utc(given: Given, options: Options, like: Earlier | None, repairs: dict[s
             )
         if options.zone is not None and like is None:
             raise SettingError(
-                f"time_zone={options.zone!r} needs a clock, but the times are tick numbers; say time_unit= "
-                "if they count "
-                f"seconds or the like since 1970."
+                f"time_zone={options.zone!r} needs a clock, but the times are tick numbers; say time_unit= if they "
+                "count seconds or the like since 1970."
             )
         return given
     if like is not None and not like.has_clock:
@@ -60,9 +59,8 @@ def _localised(given: Given, zone: str, repairs: dict[str, int]) -> Given:
     if (lost := skipped & given.has_reading()).any():
         row = int(np.argmax(lost))
         raise PanelError(
-            f"Sensor {given.first_reading(row)!r} has a reading at {given.stamps.show(row)}, which the "
-            f"clock of {zone} "
-            f"skips; say time_zone='UTC' or the fixed offset the times are in, such as '+01:00'."
+            f"Sensor {given.first_reading(row)!r} has a reading at {given.stamps.show(row)}, which the clock of "
+            f"{zone} skips; say time_zone='UTC' or the fixed offset the times are in, such as '+01:00'."
         )
     ticks = early[codes]
     rows = np.flatnonzero((early != late)[codes] & ~skipped)
@@ -89,9 +87,8 @@ def _hours_shown_twice(
     if second.any() and back.any():
         row = int(rows[order][int(np.argmax(back))])
         raise PanelError(
-            f"The clock shows {given.stamps.show(row)} twice, and the rows around it are not in the order "
-            "of time, so "
-            f"the two cannot be told apart; sort the rows, or give the times in UTC."
+            f"The clock shows {given.stamps.show(row)} twice, and the rows around it are not in the order of time, "
+            "so the two cannot be told apart; sort the rows, or give the times in UTC."
         )
     repairs["ambiguous hours"] = len(np.unique(codes[~np.isin(seen, seen[second])]))
     return ticks

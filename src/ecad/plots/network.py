@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _SHARES = (
     (0.0, "#d3e3ee"),
-    (0.5, "#f6ecd4"),
+    (0.5, "#f6ecd4"),  # as asked
     (0.66, "#efa456"),
     (0.83, "#cc4f12"),
     (1.0, "#64190a"),
-)  # 0.5: as asked
+)
 _Side = tuple[tuple[float, float], str, str]
 _SIDES: tuple[_Side, ...] = (
     ((0.0, -1.0), "center", "top"),
