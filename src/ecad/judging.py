@@ -106,7 +106,7 @@ def judge(
 ) -> Judged:
     """Judge ticks (tick, sensor) that follow what `memory` knows, and move it on: scored first, learned then."""
     observed = ~np.isnan(values)
-    hours = None if week_seconds is None else (week_seconds % DAY // HOUR).astype(np.int8)
+    hours = hours_of(week_seconds)
     inputs = _inputs(model, memory, values, observed, week_seconds)
     expected = _centre(model, inputs, threads)
     raw = scores.residual_scores(values, expected, model.score)
@@ -223,6 +223,11 @@ def _centre(model: Model, inputs: Inputs, threads: int) -> Array:
     expected = model.usual.restore(centre, inputs.level)
     expected[:, ~model.fitted] = np.nan
     return np.asarray(expected)
+
+
+def hours_of(week_seconds: Array | None) -> Array | None:
+    """Hour of the day of each tick; None without a clock."""
+    return None if week_seconds is None else (week_seconds % DAY // HOUR).astype(np.int8)
 
 
 def class_of(kind: str | None, observed: Array, observed_before: Array, hours: Array | None) -> Array:

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from . import _threads, ensemble, features, imputation, pvalues, scores, seasonality
+from . import _threads, ensemble, features, imputation, pvalues, scores
 from .errors import EcadError, FitError, SettingError
-from .judging import HOUR, Memory, Model, class_of
+from .judging import Memory, Model, class_of, hours_of
 from .learners import Members
 from .learners.ridge import OfBlock, RidgeMembers, WeightedGrams, strength_of
 from .learners.sklearn import SklearnMembers, fit_members, takes_missing
@@ -264,7 +264,7 @@ def _finish(
     plan, panel = prepared.plan, prepared.panel
     n_times, n_sensors = panel.values.shape
     seconds = panel.week_seconds
-    hours = None if seconds is None else (seconds % seasonality.DAY // HOUR).astype(np.int8)
+    hours = hours_of(seconds)
     observed = ~np.isnan(panel.values)
     local_scale = None
     tolerance = (1e-9 if plan.dtype == "float64" else 1e-5) * prepared.spread

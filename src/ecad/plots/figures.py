@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,14 +84,8 @@ def _draw_legend(where: SubFigure, known: Known) -> None:
 def _write_episodes(where: SubFigure, report: Judged) -> None:
     strongest = sorted(report.episodes, key=lambda episode: -np.nan_to_num(episode.peak_strength))[:3]
     where.text(0.03, 0.98, "Strongest episodes", va="top", fontsize=10, fontweight="bold")
-    text = "\n\n".join(_wrapped(episode.sentence(), 52) for episode in strongest) or "none"
+    text = "\n\n".join(fill(episode.sentence(), 52) for episode in strongest) or "none"
     where.text(0.03, 0.88, text, va="top", fontsize=8.2, color=SOFT, linespacing=1.35)
-
-
-def _wrapped(text: str, width: int) -> str:
-    from textwrap import fill
-
-    return fill(text, width)
 
 
 def _caption(report: Judged) -> str:
