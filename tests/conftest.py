@@ -36,9 +36,8 @@ def data_folder() -> Path:
 
 
 def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """Where the tests are judged, a skip is a failure unless data or hardware is missing."""
-    # `wasxfail`: a failure that was expected is also reported as skipped, and is no skip
-    if not (IN_CI and report.skipped) or hasattr(report, "wasxfail"):
+    """Where the tests are judged, a skip is a failure unless data or hardware is missing; so is an expected failure."""
+    if not (IN_CI and report.skipped):
         return
     reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
     if not reason.removeprefix("Skipped: ").startswith(SKIPS_ALLOWED_IN_CI):
